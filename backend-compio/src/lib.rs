@@ -1,0 +1,1 @@
+//! corepool on compio (io_uring)

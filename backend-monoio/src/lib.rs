@@ -1,0 +1,1 @@
+//! corepool on monoio (io_uring)

@@ -1,0 +1,34 @@
+//! What the backends share of Linux: sockets, listener groups, pinning, and why `io_uring` is not to be had.
+//!
+//! * [`TcpSocket`]: a connected socket that belongs to no runtime.
+//! * [`ListenSocket`] and [`bind_group`]: listening sockets, and how an address is claimed for all workers.
+//! * [`pin`]: this thread on one core.
+//! * [`ring`]: the reason, in words, for an `io_uring` that cannot be set up.
+//!
+//! Everything that a runtime does differently is in its backend crate; everything that needs no descriptor is
+//! in `corepool-core`.
+#![forbid(unsafe_code)]
+
+mod listen;
+pub mod ring;
+mod socket;
+
+use std::io;
+
+use corepool_core::cores::CoreId;
+
+pub use listen::{ListenSocket, bind_group};
+pub use socket::TcpSocket;
+
+/// Pins this thread to one core.
+///
+/// # Errors
+/// The core does not exist, or is outside of the process's affinity mask or cpuset.
+pub fn pin(core: CoreId) -> io::Result<()> {
+    if core_affinity::set_for_current(core_affinity::CoreId { id: core.0 }) {
+        Ok(())
+    } else {
+        let error = io::Error::last_os_error();
+        Err(io::Error::new(error.kind(), format!("cannot pin to core {}: {error}", core.0)))
+    }
+}

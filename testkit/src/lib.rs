@@ -1,0 +1,1 @@
+//! Conformance cases generic over a backend, a blocking std peer, and a simulated backend
