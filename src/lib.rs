@@ -1,1 +1,49 @@
-//! corepool
+//! Thread-per-core TCP servers whose handler is written once and runs on tokio (epoll), compio or monoio
+//! (`io_uring`).
+//!
+//! ```no_run
+//! use corepool::{Backend, Connection, Handler, Server};
+//!
+//! struct Echo;
+//!
+//! impl<B: Backend> Handler<B> for Echo {
+//!     async fn serve(&self, mut conn: Connection<B>) -> std::io::Result<()> {
+//!         while let Some(chunk) = conn.recv().await? {
+//!             conn.send(chunk).await?;
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! fn main() -> Result<(), corepool::Error> {
+//!     println!("{}", Server::new().listen("127.0.0.1:7000").run_until_signal(|_worker| Echo)?);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Which runtime runs is chosen by Cargo feature (`tokio`, the default; `compio`; `monoio`), and, when several
+//! are compiled in, by name: see [`Choice`]. Nothing falls back in silence: a backend that cannot start here is
+//! an error that says why, unless the user has named another.
+//!
+//! The map: `backends` binds the features, and is the only place that does; [`choice`] picks one by name;
+//! [`server`] starts it. Everything else is in `corepool-core`.
+#![forbid(unsafe_code)]
+
+mod backends;
+pub mod choice;
+pub mod server;
+
+pub use backends::AnyHandler;
+pub use choice::{Choice, ChoiceError};
+pub use corepool_core::{
+    Backend, Chunk, Config, Connection, Handle, Handler, Overflow, Placement, Report, Route, StartError,
+    Stats, Unavailable, WorkerInfo, WorkerStats, buffer, config, connection, handle, handler, stats,
+};
+pub use server::{Error, Server};
+
+/// The backends that are compiled in, by type: for `corepool_core::start`, which chooses by type.
+pub mod backend {
+    pub use crate::backends::types::*;
+    pub use corepool_core::backend::*;
+    pub use corepool_core::start;
+}

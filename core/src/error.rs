@@ -58,7 +58,7 @@ pub enum StartError {
     /// The runtime cannot start on this machine.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// A worker could not be set up.
+    /// A worker could not be set up, or its handler's factory panicked.
     #[error("worker {worker} cannot start: {source}")]
     Worker {
         /// The worker's index.

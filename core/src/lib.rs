@@ -1,5 +1,46 @@
-//! The seam, the server and the admission protocol of corepool; names no runtime.
+//! The seam, the server and the admission protocol of corepool. Names no runtime.
+//!
+//! The map, from the outside in:
+//! * [`server`], [`handle`], [`config`], [`stats`]: a server's threads, its remote control, what the user says and
+//!   what it tells of itself. `signal` forwards SIGTERM. `cores` plans which worker runs where.
+//! * [`mod@worker`]: the future that is a worker; it accepts, receives, sweeps and winds down. `local` is what its tasks
+//!   share, `shared` what all workers share.
+//! * `admission`, [`placement`]: permits, and who serves what. `ledger`: the counters and their laws.
+//! * [`handler`], [`connection`]: what a user writes, and what a user is given. `serve`, `entry`, `close`: the
+//!   task round a handler.
+//! * [`backend`]: the seam. Below it are the runtimes, in crates of their own. [`buffer`]: pooled memory.
+#![forbid(unsafe_code)]
+
+mod admission;
 pub mod backend;
 pub mod buffer;
+mod close;
+pub mod config;
+pub mod connection;
 pub mod cores;
+mod entry;
 pub mod error;
+pub mod handle;
+pub mod handler;
+mod ledger;
+mod local;
+pub mod placement;
+mod serve;
+pub mod server;
+mod shared;
+mod signal;
+pub mod stats;
+mod sync;
+pub mod worker;
+
+pub use backend::Backend;
+pub use config::{Config, Overflow};
+pub use connection::{Chunk, Connection, Route};
+pub use error::{StartError, Unavailable};
+pub use handle::Handle;
+pub use handler::{Handler, WorkerInfo};
+pub use ledger::{Counts, LawBroken};
+pub use placement::Placement;
+pub use server::{Assembly, Server, assemble, start};
+pub use stats::{Report, Stats, WorkerStats};
+pub use worker::{WorkerContext, worker};

@@ -1,0 +1,7 @@
+//! Tokio keeps the contract of the seam.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    corepool_testkit::run::<corepool_tokio::Tokio>(&[])
+}

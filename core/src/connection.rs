@@ -1,0 +1,246 @@
+//! The handler's side of a connection.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::{Shutdown, SocketAddr};
+use std::ops::Deref;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use crate::backend::{Backend, Conn, Detached, Loan, LoanOf, SendBuf};
+use crate::buffer::Buffer;
+use crate::entry::Entry;
+
+/// How a connection came to the worker that serves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Route {
+    /// It is served where it was accepted.
+    Local,
+    /// Another worker accepted it and handed it over.
+    HandedOff {
+        /// The index of the worker that accepted it.
+        from: usize,
+    },
+    /// Every worker was full; it is served over the limit, where it was accepted.
+    OverLimit,
+}
+
+/// Received bytes, on loan from the core that received them. They can be sent straight back without a copy.
+pub struct Chunk<L: Loan>(L);
+
+impl<L: Loan> Deref for Chunk<L> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+impl<L: Loan> AsRef<[u8]> for Chunk<L> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+impl<L: Loan> fmt::Debug for Chunk<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Chunk").field(&self.len()).finish()
+    }
+}
+
+impl<L: Loan> From<Chunk<L>> for SendBuf<L> {
+    fn from(chunk: Chunk<L>) -> Self {
+        Self::Loan(chunk.0)
+    }
+}
+
+impl<L: Loan> From<Buffer> for SendBuf<L> {
+    fn from(buffer: Buffer) -> Self {
+        Self::Pooled(buffer)
+    }
+}
+
+impl<L: Loan> From<Vec<u8>> for SendBuf<L> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Vec(bytes)
+    }
+}
+
+impl<L: Loan> From<&'static [u8]> for SendBuf<L> {
+    fn from(bytes: &'static [u8]) -> Self {
+        Self::Static(bytes)
+    }
+}
+
+impl<L: Loan> From<&'static str> for SendBuf<L> {
+    fn from(text: &'static str) -> Self {
+        Self::Static(text.as_bytes())
+    }
+}
+
+/// An open connection, in the hands of a handler.
+///
+/// It stays on its core. Dropping it does not close anything; the connection is closed when the handler's
+/// future has ended.
+pub struct Connection<B: Backend> {
+    entry: Rc<Entry<B>>,
+}
+
+impl<B: Backend> Connection<B> {
+    pub(crate) fn new(entry: Rc<Entry<B>>) -> Self {
+        Self { entry }
+    }
+
+    /// Receives what has arrived, at least one byte; `None` when the peer has finished, or the server drains.
+    ///
+    /// # Errors
+    /// What the socket reports: a reset by the peer, for example.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing: what arrives later is there at the next call.
+    pub async fn recv(&mut self) -> io::Result<Option<Chunk<LoanOf<B>>>> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// The poll form of [`recv`](Self::recv). It also drives a send that was given up before its end.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Chunk<LoanOf<B>>>>> {
+        let entry = &*self.entry;
+        let mut io = entry.io.borrow_mut();
+        if io.is_sending() {
+            // Whoever began this send is not waiting for it any more; the peer still wants it.
+            if let Poll::Ready(Err(error)) = io.poll_flush(cx) {
+                *entry.send_error.borrow_mut() = Some(error);
+            }
+        }
+        if entry.idle.get() {
+            if io.poll_readable(cx)?.is_pending() {
+                entry.remember_receiver(cx);
+                return Poll::Pending;
+            }
+            entry.idle.set(false);
+        }
+        let Poll::Ready(received) = io.poll_recv(cx) else {
+            entry.remember_receiver(cx);
+            return Poll::Pending;
+        };
+        entry.touched.set(true);
+        match &received {
+            Ok(Some(_)) => {}
+            Ok(None) => entry.at_end.set(true),
+            Err(_) => entry.broken.set(true),
+        }
+        Poll::Ready(received.map(|loan| loan.map(Chunk)))
+    }
+
+    /// Sends all of `bytes`: a received [`Chunk`], a [`buffer`](Self::buffer), a `Vec<u8>`, or something static.
+    ///
+    /// It waits until the kernel has taken everything. The memory goes back where it came from then.
+    ///
+    /// # Errors
+    /// What the socket reports. The unsent rest is dropped.
+    ///
+    /// # Cancel safety
+    /// Once polled, the send goes on when the future is dropped: it is finished by the next receive, send or
+    /// flush, or when the handler ends. A future that was dropped before its first poll sends nothing.
+    pub async fn send(&mut self, bytes: impl Into<SendBuf<LoanOf<B>>>) -> io::Result<()> {
+        let mut bytes = Some(bytes.into());
+        poll_fn(|cx| {
+            if bytes.is_some() {
+                ready!(self.poll_flush(cx))?;
+            }
+            if let Some(bytes) = bytes.take() {
+                self.entry.io.borrow_mut().start_send(bytes);
+            }
+            self.poll_flush(cx)
+        })
+        .await
+    }
+
+    /// Finishes a send that was given up.
+    ///
+    /// # Errors
+    /// What the socket reports of it.
+    ///
+    /// # Cancel safety
+    /// As [`send`](Self::send).
+    pub async fn flush(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_flush(cx)).await
+    }
+
+    /// The poll form of [`flush`](Self::flush).
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush).
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = ready!(self.entry.io.borrow_mut().poll_flush(cx));
+        let result = match self.entry.send_error.borrow_mut().take() {
+            Some(earlier) => Err(earlier),
+            None => flushed,
+        };
+        if result.is_err() {
+            self.entry.broken.set(true);
+        }
+        Poll::Ready(result)
+    }
+
+    /// Finishes sending and tells the peer that nothing more will come. Receiving goes on.
+    ///
+    /// # Errors
+    /// What the socket reports.
+    ///
+    /// # Cancel safety
+    /// As [`send`](Self::send).
+    pub async fn finish(&mut self) -> io::Result<()> {
+        self.flush().await?;
+        self.entry.io.borrow().shutdown(Shutdown::Write)
+    }
+
+    /// Lends an empty buffer of this core's pool, to write a reply into. Nothing is allocated in steady state.
+    pub fn buffer(&self) -> Buffer {
+        self.entry.io.borrow().buffer()
+    }
+
+    /// Takes the socket out of the server, with the bytes that were received and not read: to hand it to other
+    /// code, or to another runtime. A send in flight is finished first.
+    ///
+    /// # Errors
+    /// What the send in flight reports.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the connection as it was, and usable.
+    pub async fn detach(&mut self) -> io::Result<Detached<B::Socket>> {
+        let detached = poll_fn(|cx| self.entry.io.borrow_mut().poll_detach(cx)).await?;
+        self.entry.detached.set(true);
+        Ok(detached)
+    }
+
+    /// The address of the peer.
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.entry.peer
+    }
+
+    /// How the connection came to this worker.
+    pub fn route(&self) -> Route {
+        self.entry.route
+    }
+
+    /// The index of the worker that serves it.
+    pub fn worker(&self) -> usize {
+        self.entry.worker
+    }
+}
+
+impl<B: Backend> fmt::Debug for Connection<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("backend", &B::NAME)
+            .field("peer", &self.entry.peer)
+            .field("route", &self.entry.route)
+            .field("worker", &self.entry.worker)
+            .finish_non_exhaustive()
+    }
+}

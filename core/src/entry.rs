@@ -1,0 +1,167 @@
+//! An open connection, as the worker that serves it sees it.
+//!
+//! The handler's [`Connection`](crate::Connection), the task around the handler and the worker's sweep all hold
+//! the same entry. The backend's connection is inside, so that the task can close it whatever the handler did
+//! with its handle.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::{Shutdown, SocketAddr};
+use std::rc::Rc;
+use std::task::{Context, Waker};
+
+use slab::Slab;
+
+use crate::backend::{Backend, Conn};
+use crate::connection::Route;
+
+/// One open connection.
+pub(crate) struct Entry<B: Backend> {
+    /// Borrowed for the length of one poll, never across one.
+    pub(crate) io: RefCell<B::Conn>,
+    pub(crate) peer: SocketAddr,
+    pub(crate) route: Route,
+    pub(crate) worker: usize,
+    /// Something was received since the last sweep.
+    pub(crate) touched: Cell<bool>,
+    /// Idle: the next receive waits for readiness, without a buffer.
+    pub(crate) idle: Cell<bool>,
+    /// The end of the stream was seen, or forced by a kick.
+    pub(crate) at_end: Cell<bool>,
+    /// The socket has reported an error: there is nobody left to say goodbye to.
+    pub(crate) broken: Cell<bool>,
+    /// The socket was given away.
+    pub(crate) detached: Cell<bool>,
+    /// A send failed while nobody was waiting for it.
+    pub(crate) send_error: RefCell<Option<io::Error>>,
+    aborted: Cell<bool>,
+    task: RefCell<Option<Waker>>,
+    receiver: RefCell<Option<Waker>>,
+}
+
+impl<B: Backend> Entry<B> {
+    pub(crate) fn new(io: B::Conn, peer: SocketAddr, route: Route, worker: usize) -> Self {
+        Self {
+            io: RefCell::new(io),
+            peer,
+            route,
+            worker,
+            touched: Cell::new(true),
+            idle: Cell::new(false),
+            at_end: Cell::new(false),
+            broken: Cell::new(false),
+            detached: Cell::new(false),
+            send_error: RefCell::default(),
+            aborted: Cell::new(false),
+            task: RefCell::default(),
+            receiver: RefCell::default(),
+        }
+    }
+
+    /// Remembers the task that serves this connection, so that it can be woken from outside.
+    pub(crate) fn remember_task(&self, cx: &Context<'_>) {
+        remember(&self.task, cx);
+    }
+
+    /// Remembers who waits to receive, so that an idle receive can be made to give its buffer back.
+    pub(crate) fn remember_receiver(&self, cx: &Context<'_>) {
+        remember(&self.receiver, cx);
+    }
+
+    /// Makes the task drop its handler and close, at its next poll.
+    pub(crate) fn abort(&self) {
+        self.aborted.set(true);
+        wake(&self.task);
+    }
+
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted.get()
+    }
+
+    /// Ends the input: after the bytes that are already there, the handler sees the end of the stream.
+    pub(crate) fn kick(&self) {
+        // An error means that the connection is gone already, and the handler will learn it from there.
+        let _ = self.io.borrow().shutdown(Shutdown::Read);
+    }
+
+    /// What the sweep does with each connection: one that has received nothing since the last sweep shall
+    /// hold no buffer.
+    fn sweep(&self) {
+        if !self.touched.replace(false) && !self.idle.replace(true) {
+            wake(&self.receiver);
+        }
+    }
+}
+
+fn remember(slot: &RefCell<Option<Waker>>, cx: &Context<'_>) {
+    let mut slot = slot.borrow_mut();
+    if !slot.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+        *slot = Some(cx.waker().clone());
+    }
+}
+
+fn wake(slot: &RefCell<Option<Waker>>) {
+    let waker = slot.borrow().clone();
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// All open connections of one worker.
+pub(crate) struct Registry<B: Backend> {
+    entries: RefCell<Slab<Rc<Entry<B>>>>,
+    emptied: RefCell<Option<Waker>>,
+}
+
+impl<B: Backend> Registry<B> {
+    pub(crate) fn new() -> Self {
+        Self { entries: RefCell::new(Slab::new()), emptied: RefCell::default() }
+    }
+
+    pub(crate) fn insert(&self, entry: Rc<Entry<B>>) -> usize {
+        self.entries.borrow_mut().insert(entry)
+    }
+
+    /// Removes an entry; whoever waits for the registry to be empty is told when it is.
+    pub(crate) fn remove(&self, key: usize) {
+        let mut entries = self.entries.borrow_mut();
+        let _entry = entries.remove(key);
+        if entries.is_empty() {
+            drop(entries);
+            if let Some(waker) = self.emptied.borrow_mut().take() {
+                waker.wake();
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.borrow().len()
+    }
+
+    /// Whether no connection is open; if one is, the caller is woken when the last has gone.
+    pub(crate) fn is_empty(&self, cx: &Context<'_>) -> bool {
+        let empty = self.entries.borrow().is_empty();
+        if !empty {
+            *self.emptied.borrow_mut() = Some(cx.waker().clone());
+        }
+        empty
+    }
+
+    pub(crate) fn sweep(&self) {
+        self.each(Entry::sweep);
+    }
+
+    pub(crate) fn kick_all(&self) {
+        self.each(Entry::kick);
+    }
+
+    pub(crate) fn abort_all(&self) {
+        self.each(Entry::abort);
+    }
+
+    fn each(&self, act: impl Fn(&Entry<B>)) {
+        for (_, entry) in self.entries.borrow().iter() {
+            act(entry);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a user writes.
+
+use std::io;
+
+use crate::backend::Backend;
+use crate::connection::Connection;
+use crate::cores::CoreId;
+
+/// Serves connections. One value is made on each worker's thread, by the factory given to the server, and
+/// serves all connections of that worker: it may hold `Rc`, `RefCell` and other state of its core.
+///
+/// A handler that is written for every `B: Backend` runs on every runtime.
+pub trait Handler<B: Backend>: 'static {
+    /// Serves one connection until it is done. The connection is closed afterwards: what was sent is flushed,
+    /// the peer is told, and its unread input is taken off, so that a last reply always arrives.
+    ///
+    /// A panic, in the future or in its drop, costs this connection only (unless the program is built with
+    /// `panic = "abort"`).
+    ///
+    /// # Errors
+    /// An error ends the connection, and is counted as `failed`.
+    ///
+    /// # Cancel safety
+    /// The future is dropped when the server aborts; whatever it holds is dropped with it.
+    fn serve(&self, connection: Connection<B>) -> impl Future<Output = io::Result<()>>;
+}
+
+/// The worker that a handler is made for.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct WorkerInfo {
+    /// From 0, without gaps.
+    pub index: usize,
+    /// How many workers there are.
+    pub workers: usize,
+    /// The core that the worker's thread is pinned to, if it is.
+    pub core: Option<CoreId>,
+    /// The driver that really runs underneath: "epoll", "`io_uring`" or "simulated".
+    pub driver: &'static str,
+}

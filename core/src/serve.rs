@@ -1,0 +1,93 @@
+//! The task of one connection: attach, run the handler, contain its panics, close, count.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use crate::backend::{Backend, Conn, Detached};
+use crate::close::close;
+use crate::connection::Connection;
+use crate::entry::Entry;
+use crate::handler::Handler;
+use crate::ledger::End;
+use crate::local::{Arrival, Local, Permit};
+
+/// Takes a connection into this worker's runtime and spawns its task.
+pub(crate) fn serve<B: Backend, H: Handler<B>>(
+    local: &Rc<Local<B>>,
+    handler: &Rc<H>,
+    arrival: Arrival<B::Socket>,
+    permit: Permit<B>,
+) {
+    let io = match B::Conn::attach(Detached::from(arrival.socket)) {
+        Ok(io) => io,
+        Err(error) => {
+            tracing::warn!(worker = local.index, peer = %arrival.peer, %error, "cannot attach a connection");
+            local.ledger().attach_failed();
+            return;
+        }
+    };
+    let entry = Rc::new(Entry::new(io, arrival.peer, arrival.route, local.index));
+    let key = local.open(Rc::clone(&entry));
+    B::spawn_local(task(Rc::clone(local), Rc::clone(handler), entry, key, permit));
+}
+
+async fn task<B: Backend, H: Handler<B>>(
+    local: Rc<Local<B>>,
+    handler: Rc<H>,
+    entry: Rc<Entry<B>>,
+    key: usize,
+    permit: Permit<B>,
+) {
+    let end = run(handler, &entry).await;
+    if matches!(end, End::Panicked | End::Aborted) {
+        entry.broken.set(true);
+    }
+    close(&entry, local.linger).await;
+    local.ledger().ended(end);
+    local.close(key, permit);
+}
+
+/// Runs the handler to its end, whatever that is. When this returns, nothing of the handler's future is left.
+async fn run<B: Backend, H: Handler<B>>(handler: Rc<H>, entry: &Rc<Entry<B>>) -> End {
+    let connection = Connection::new(Rc::clone(entry));
+    // The call is inside the future: a `serve` that panics before it returns one is contained too.
+    let mut future = pin!(Some(async move { handler.serve(connection).await }));
+    let end = poll_fn(|cx| {
+        entry.remember_task(cx);
+        if entry.is_aborted() {
+            return Poll::Ready(End::Aborted);
+        }
+        let Some(serving) = future.as_mut().as_pin_mut() else { return Poll::Ready(End::Completed) };
+        match contain(|| serving.poll(cx)) {
+            Some(Poll::Pending) => Poll::Pending,
+            Some(Poll::Ready(Ok(()))) => Poll::Ready(End::Completed),
+            Some(Poll::Ready(Err(error))) => {
+                tracing::debug!(peer = %entry.peer, %error, "a handler failed");
+                Poll::Ready(End::Failed)
+            }
+            None => Poll::Ready(End::Panicked),
+        }
+    })
+    .await;
+    match contain(|| future.set(None)) {
+        Some(()) => end,
+        None => End::Panicked,
+    }
+}
+
+/// Calls the user's code; `None` if it panicked. The panic hook has reported it by then.
+fn contain<T>(call: impl FnOnce() -> T) -> Option<T> {
+    // Nothing that the call may have left half done is used again: its future is dropped next.
+    catch_unwind(AssertUnwindSafe(call)).map_err(dispose).ok()
+}
+
+/// Drops what a panic carried; if that panics as well, it is leaked rather than let loose on the worker.
+fn dispose(payload: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+}
