@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use corepool::{Backend, Choice, Connection, Handler, Placement, Server};
+use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 
 struct Echo;
 
@@ -50,7 +51,8 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(io::stderr).init();
+    let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).from_env_lossy();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -68,7 +70,8 @@ fn run(args: Args) -> Result<(), corepool::Error> {
     server = args.limit.into_iter().fold(server, Server::limit);
     server = args.backend.into_iter().map(Choice::from).fold(server, Server::backend);
 
-    let running = server.start(|_worker| Echo)?;
+    let mut running = server.start(|_worker| Echo)?;
+    running.end_on_signal().map_err(corepool::Error::Signals)?;
     println!("{}", running.stats());
     if args.stats {
         let handle = running.handle();
@@ -79,7 +82,6 @@ fn run(args: Args) -> Result<(), corepool::Error> {
             }
         });
     }
-    let report = running.run_until_signal().map_err(corepool::Error::Signals)?;
-    println!("{report}");
+    println!("{}", running.join());
     Ok(())
 }

@@ -37,9 +37,14 @@ pub use backends::AnyHandler;
 pub use choice::{Choice, ChoiceError};
 pub use corepool_core::{
     Backend, Chunk, Config, Connection, Handle, Handler, Overflow, Placement, Report, Route, StartError,
-    Stats, Unavailable, WorkerInfo, WorkerStats, buffer, config, connection, handle, handler, stats,
+    Stats, Unavailable, WorkerInfo, WorkerStats, buffer, config, connection, handle, handler, stats, stream,
 };
 pub use server::{Error, Server};
+
+/// The names of the backends that are compiled in.
+pub fn compiled_in() -> &'static [&'static str] {
+    backends::NAMES
+}
 
 /// The backends that are compiled in, by type: for `corepool_core::start`, which chooses by type.
 pub mod backend {

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 use crate::backend::{Backend, Conn, Detached, Loan, LoanOf, SendBuf};
 use crate::buffer::Buffer;
 use crate::entry::Entry;
+use crate::stream::Stream;
 
 /// How a connection came to the worker that serves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +154,7 @@ impl<B: Backend> Connection<B> {
                 ready!(self.poll_flush(cx))?;
             }
             if let Some(bytes) = bytes.take() {
-                self.entry.io.borrow_mut().start_send(bytes);
+                self.start_send(bytes);
             }
             self.poll_flush(cx)
         })
@@ -196,6 +197,20 @@ impl<B: Backend> Connection<B> {
     /// As [`send`](Self::send).
     pub async fn finish(&mut self) -> io::Result<()> {
         self.flush().await?;
+        self.shutdown_write()
+    }
+
+    /// This connection as `futures_io` streams.
+    pub fn into_stream(self) -> Stream<B> {
+        self.into()
+    }
+
+    /// Begins a send; what was sent before has been flushed.
+    pub(crate) fn start_send(&self, bytes: impl Into<SendBuf<LoanOf<B>>>) {
+        self.entry.io.borrow_mut().start_send(bytes.into());
+    }
+
+    pub(crate) fn shutdown_write(&self) -> io::Result<()> {
         self.entry.io.borrow().shutdown(Shutdown::Write)
     }
 

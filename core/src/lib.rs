@@ -6,7 +6,7 @@
 //! * [`mod@worker`]: the future that is a worker; it accepts, receives, sweeps and winds down. `local` is what its tasks
 //!   share, `shared` what all workers share.
 //! * `admission`, [`placement`]: permits, and who serves what. `ledger`: the counters and their laws.
-//! * [`handler`], [`connection`]: what a user writes, and what a user is given. `serve`, `entry`, `close`: the
+//! * [`handler`], [`connection`], [`stream`]: what a user writes, and what a user is given. `serve`, `entry`, `close`: the
 //!   task round a handler.
 //! * [`backend`]: the seam. Below it are the runtimes, in crates of their own. [`buffer`]: pooled memory.
 #![forbid(unsafe_code)]
@@ -30,6 +30,7 @@ pub mod server;
 mod shared;
 mod signal;
 pub mod stats;
+pub mod stream;
 mod sync;
 pub mod worker;
 

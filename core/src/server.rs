@@ -33,7 +33,7 @@ pub fn start<B: Backend, H: Handler<B>>(
     factory: impl Fn(&WorkerInfo) -> H + Send + Sync + 'static,
 ) -> Result<Server, StartError> {
     let Assembly { handle, contexts, events, inbox } = assemble::<B>(config)?;
-    let mut server = Server { threads: Vec::new(), inbox, handle };
+    let mut server = Server { threads: Vec::new(), inbox, handle, forwarding: None };
     let factory = Arc::new(factory);
     for context in contexts {
         let index = context.index;
@@ -146,6 +146,7 @@ pub struct Server {
     threads: Vec<Option<JoinHandle<()>>>,
     inbox: mpsc::Receiver<Event>,
     handle: Handle,
+    forwarding: Option<Forwarding>,
 }
 
 impl Server {
@@ -190,12 +191,24 @@ impl Server {
         Report { stats: self.handle.stats(), stuck, panicked }
     }
 
+    /// From now on SIGTERM and SIGINT end the server: the first politely, the second at once.
+    ///
+    /// Call it before anybody is told that the server is there: until then a signal ends the process as it
+    /// would any other.
+    ///
+    /// # Errors
+    /// Signals cannot be listened to.
+    pub fn end_on_signal(&mut self) -> io::Result<()> {
+        self.forwarding = Some(Forwarding::start(self.handle())?);
+        Ok(())
+    }
+
     /// Serves until SIGTERM or SIGINT, then drains; a second signal ends everything at once.
     ///
     /// # Errors
     /// Signals cannot be listened to.
-    pub fn run_until_signal(self) -> io::Result<Report> {
-        let _forwarding = Forwarding::start(self.handle())?;
+    pub fn run_until_signal(mut self) -> io::Result<Report> {
+        self.end_on_signal()?;
         Ok(self.join())
     }
 
