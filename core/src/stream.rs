@@ -21,6 +21,9 @@ pub struct Stream<B: Backend> {
     read: usize,
 }
 
+/// Nothing in it is pinned.
+impl<B: Backend> Unpin for Stream<B> {}
+
 impl<B: Backend> From<Connection<B>> for Stream<B> {
     fn from(connection: Connection<B>) -> Self {
         Self { connection, chunk: None, read: 0 }
