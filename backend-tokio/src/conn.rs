@@ -58,6 +58,7 @@ impl Conn for TokioConn {
         })
     }
 
+    #[inline]
     fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Buffer>>> {
         if let Some(bytes) = self.unread.take() {
             return Poll::Ready(Ok(Some(bytes)));
@@ -65,21 +66,19 @@ impl Conn for TokioConn {
         let Some(stream) = self.stream.as_mut().filter(|_| !self.at_end) else {
             return Poll::Ready(Ok(None));
         };
-        let mut buffer = self.pool.take();
         // `poll_read`, not `try_read`: it knows that a short read has emptied the socket, and saves the
         // receive that would say so.
-        let mut space = ReadBuf::new(buffer.spare_mut());
-        let received = ready!(Pin::new(stream).poll_read(cx, &mut space));
-        let count = space.filled().len();
-        self.at_end = received.is_err() || count == 0;
-        received?;
-        if count == 0 {
-            return Poll::Ready(Ok(None));
+        let received = self.pool.receive(|space| {
+            let mut space = ReadBuf::new(space);
+            Pin::new(stream).poll_read(cx, &mut space).map_ok(|()| space.filled().len())
+        });
+        if matches!(received, Poll::Ready(Ok(None) | Err(_))) {
+            self.at_end = true;
         }
-        buffer.advance(count);
-        Poll::Ready(Ok(Some(buffer)))
+        received
     }
 
+    #[inline]
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &self.stream {
             Some(stream) if !self.at_end && self.unread.is_none() => stream.poll_read_ready(cx),
@@ -87,11 +86,13 @@ impl Conn for TokioConn {
         }
     }
 
+    #[inline]
     fn start_send(&mut self, bytes: SendBuf<Buffer>) {
         assert!(self.sending.is_none(), "a send begins while another is in flight");
         self.sending = Some(Sending { bytes, sent: 0 });
     }
 
+    #[inline]
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(sending) = &mut self.sending else { return Poll::Ready(Ok(())) };
         let result = match &mut self.stream {
@@ -102,10 +103,12 @@ impl Conn for TokioConn {
         Poll::Ready(result)
     }
 
+    #[inline]
     fn is_sending(&self) -> bool {
         self.sending.is_some()
     }
 
+    #[inline]
     fn buffer(&self) -> Buffer {
         self.pool.take()
     }
@@ -132,6 +135,7 @@ impl Conn for TokioConn {
 }
 
 impl Sending {
+    #[inline]
     fn poll(&mut self, stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let bytes = self.bytes.as_ref();
         while self.sent < bytes.len() {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::rc::Rc;
+use std::task::Poll;
 
 use crate::backend::Loan;
 
@@ -26,25 +27,50 @@ pub struct BufferPool {
 struct Inner {
     buffer_size: usize,
     kept_max: usize,
+    /// The buffer that was given back last; empty when it has been taken. An exchange of one message takes and
+    /// gives back two or three times, and this is all that it touches.
+    last: Cell<Box<[u8]>>,
     free: RefCell<Vec<Box<[u8]>>>,
     lent: Cell<usize>,
 }
 
 impl BufferPool {
-    /// A pool of buffers of `buffer_size` bytes that keeps at most `kept_max` of them for reuse.
+    /// A pool of buffers of `buffer_size` bytes that keeps at most `kept_max` of them, and the last, for reuse.
     ///
     /// The pool never refuses: with none free it allocates, and what it does not keep goes back to the heap.
     pub fn new(buffer_size: usize, kept_max: usize) -> Self {
-        Self { inner: Rc::new(Inner { buffer_size, kept_max, free: RefCell::default(), lent: Cell::new(0) }) }
+        let (last, free, lent) = (Cell::default(), RefCell::default(), Cell::new(0));
+        Self { inner: Rc::new(Inner { buffer_size, kept_max, last, free, lent }) }
     }
 
     /// Takes an empty buffer; the one that was given back last, for its warm cache lines.
+    #[inline]
     pub fn take(&self) -> Buffer {
         let inner = &self.inner;
-        let reused = inner.free.borrow_mut().pop();
-        let bytes = reused.unwrap_or_else(|| vec![0; inner.buffer_size].into_boxed_slice());
         inner.lent.set(inner.lent.get() + 1);
-        Buffer { bytes, filled: 0, home: Some(Rc::clone(inner)) }
+        Buffer { bytes: inner.reuse(), filled: 0, home: Some(Rc::clone(inner)) }
+    }
+
+    /// Receives into a buffer, by a call that is given its space and says how many bytes it put there. The
+    /// buffer is kept, and nothing lent, unless that is at least one: `None` at the end of a stream.
+    ///
+    /// # Errors
+    /// What the call returns.
+    #[inline]
+    pub fn receive(
+        &self,
+        receive: impl FnOnce(&mut [u8]) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<Option<Buffer>>> {
+        let inner = &self.inner;
+        let mut bytes = inner.reuse();
+        let received = receive(&mut bytes);
+        if let Poll::Ready(Ok(filled @ 1..)) = received {
+            assert!(filled <= bytes.len(), "{filled} bytes were received into {}", bytes.len());
+            inner.lent.set(inner.lent.get() + 1);
+            return Poll::Ready(Ok(Some(Buffer { bytes, filled, home: Some(Rc::clone(inner)) })));
+        }
+        inner.keep(bytes);
+        received.map_ok(|_none| None)
     }
 
     /// How many buffers are lent out.
@@ -57,17 +83,44 @@ impl fmt::Debug for BufferPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BufferPool")
             .field("buffer_size", &self.inner.buffer_size)
-            .field("free", &self.inner.free.borrow().len())
+            .field("kept", &self.inner.free.borrow().len())
             .field("lent", &self.inner.lent.get())
             .finish()
     }
 }
 
 impl Inner {
+    #[inline]
+    fn reuse(&self) -> Box<[u8]> {
+        let last = self.last.take();
+        if last.is_empty() { self.reuse_older() } else { last }
+    }
+
+    #[cold]
+    fn reuse_older(&self) -> Box<[u8]> {
+        let older = self.free.borrow_mut().pop();
+        older.unwrap_or_else(|| vec![0; self.buffer_size].into_boxed_slice())
+    }
+
+    /// Takes back what was lent.
+    #[inline]
     fn put(&self, bytes: Box<[u8]>) {
         self.lent.set(self.lent.get() - 1);
+        self.keep(bytes);
+    }
+
+    #[inline]
+    fn keep(&self, bytes: Box<[u8]>) {
+        let older = self.last.replace(bytes);
+        if !older.is_empty() {
+            self.keep_older(older);
+        }
+    }
+
+    #[cold]
+    fn keep_older(&self, bytes: Box<[u8]>) {
         let mut free = self.free.borrow_mut();
-        if bytes.len() == self.buffer_size && free.len() < self.kept_max {
+        if free.len() < self.kept_max {
             free.push(bytes);
         }
     }
@@ -84,6 +137,7 @@ pub struct Buffer {
 
 impl Buffer {
     /// The rest of the memory, after the filled bytes; initialised, its content arbitrary.
+    #[inline]
     pub fn spare_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]
     }
@@ -92,6 +146,7 @@ impl Buffer {
     ///
     /// # Panics
     /// When there is less memory than that.
+    #[inline]
     pub fn advance(&mut self, count: usize) {
         let filled = self.filled + count;
         assert!(filled <= self.bytes.len(), "a buffer of {} bytes cannot hold {filled}", self.bytes.len());
@@ -100,6 +155,7 @@ impl Buffer {
 
     /// Appends bytes. Within the pool's buffer size nothing is allocated; beyond it the buffer moves to the
     /// heap, and is not kept for reuse.
+    #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         let end = self.filled + bytes.len();
         if end > self.bytes.len() {
@@ -139,6 +195,7 @@ impl From<Vec<u8>> for Buffer {
 }
 
 impl Drop for Buffer {
+    #[inline]
     fn drop(&mut self) {
         if let Some(home) = self.home.take() {
             home.put(std::mem::take(&mut self.bytes));
@@ -148,12 +205,14 @@ impl Drop for Buffer {
 
 impl Deref for Buffer {
     type Target = [u8];
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.bytes[..self.filled]
     }
 }
 
 impl AsRef<[u8]> for Buffer {
+    #[inline]
     fn as_ref(&self) -> &[u8] {
         self
     }
@@ -203,6 +262,9 @@ mod tests {
         let pool = BufferPool::new(64, 2);
         let three = [pool.take(), pool.take(), pool.take()];
         drop(three);
+        let kept = pool.inner.free.borrow().len() + 1;
+        assert_eq!((kept, pool.lent()), (3, 0));
+        drop((0..5).map(|_| pool.take()).collect::<Vec<_>>());
         assert_eq!((pool.inner.free.borrow().len(), pool.lent()), (2, 0));
     }
 
@@ -214,6 +276,7 @@ mod tests {
         buffer.extend_from_slice(b"efg");
         assert_eq!((&*buffer, pool.lent()), (&b"abcdefg"[..], 0));
         drop(buffer);
-        assert_eq!(pool.inner.free.borrow().len(), 1);
+        let again = pool.take();
+        assert_eq!((again.capacity(), pool.inner.free.borrow().len()), (4, 0));
     }
 }

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::ops::Deref;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -100,41 +101,42 @@ impl<B: Backend> Connection<B> {
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing: what arrives later is there at the next call.
-    pub async fn recv(&mut self) -> io::Result<Option<Chunk<LoanOf<B>>>> {
-        poll_fn(|cx| self.poll_recv(cx)).await
+    pub fn recv(&mut self) -> Recv<'_, B> {
+        Recv(self)
     }
 
     /// The poll form of [`recv`](Self::recv). It also drives a send that was given up before its end.
     ///
     /// # Errors
     /// As [`recv`](Self::recv).
+    #[inline]
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Chunk<LoanOf<B>>>>> {
         let entry = &*self.entry;
-        let mut io = entry.io.borrow_mut();
+        let io = &mut *entry.io.borrow_mut();
         if io.is_sending() {
-            // Whoever began this send is not waiting for it any more; the peer still wants it.
-            if let Poll::Ready(Err(error)) = io.poll_flush(cx) {
-                *entry.send_error.borrow_mut() = Some(error);
-            }
+            entry.drive_send(io, cx);
         }
         if entry.idle.get() {
-            if io.poll_readable(cx)?.is_pending() {
-                entry.remember_receiver(cx);
-                return Poll::Pending;
+            ready!(entry.poll_readable(io, cx))?;
+        }
+        match io.poll_recv(cx) {
+            Poll::Ready(Ok(Some(loan))) => {
+                entry.touched.set(true);
+                Poll::Ready(Ok(Some(Chunk(loan))))
             }
-            entry.idle.set(false);
+            Poll::Ready(Ok(None)) => {
+                entry.at_end.set(true);
+                Poll::Ready(Ok(None))
+            }
+            Poll::Ready(Err(error)) => {
+                entry.broken.set(true);
+                Poll::Ready(Err(error))
+            }
+            Poll::Pending => {
+                entry.remember_receiver(cx);
+                Poll::Pending
+            }
         }
-        let Poll::Ready(received) = io.poll_recv(cx) else {
-            entry.remember_receiver(cx);
-            return Poll::Pending;
-        };
-        entry.touched.set(true);
-        match &received {
-            Ok(Some(_)) => {}
-            Ok(None) => entry.at_end.set(true),
-            Err(_) => entry.broken.set(true),
-        }
-        Poll::Ready(received.map(|loan| loan.map(Chunk)))
     }
 
     /// Sends all of `bytes`: a received [`Chunk`], a [`buffer`](Self::buffer), a `Vec<u8>`, or something static.
@@ -147,18 +149,8 @@ impl<B: Backend> Connection<B> {
     /// # Cancel safety
     /// Once polled, the send goes on when the future is dropped: it is finished by the next receive, send or
     /// flush, or when the handler ends. A future that was dropped before its first poll sends nothing.
-    pub async fn send(&mut self, bytes: impl Into<SendBuf<LoanOf<B>>>) -> io::Result<()> {
-        let mut bytes = Some(bytes.into());
-        poll_fn(|cx| {
-            if bytes.is_some() {
-                ready!(self.poll_flush(cx))?;
-            }
-            if let Some(bytes) = bytes.take() {
-                self.start_send(bytes);
-            }
-            self.poll_flush(cx)
-        })
-        .await
+    pub fn send(&mut self, bytes: impl Into<SendBuf<LoanOf<B>>>) -> SendAll<'_, B> {
+        SendAll { connection: self, bytes: Some(bytes.into()) }
     }
 
     /// Finishes a send that was given up.
@@ -168,24 +160,21 @@ impl<B: Backend> Connection<B> {
     ///
     /// # Cancel safety
     /// As [`send`](Self::send).
-    pub async fn flush(&mut self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_flush(cx)).await
+    pub fn flush(&mut self) -> SendAll<'_, B> {
+        SendAll { connection: self, bytes: None }
     }
 
     /// The poll form of [`flush`](Self::flush).
     ///
     /// # Errors
     /// As [`flush`](Self::flush).
+    #[inline]
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = ready!(self.entry.io.borrow_mut().poll_flush(cx));
-        let result = match self.entry.send_error.borrow_mut().take() {
-            Some(earlier) => Err(earlier),
-            None => flushed,
-        };
-        if result.is_err() {
-            self.entry.broken.set(true);
+        if flushed.is_ok() && !self.entry.send_failed.get() {
+            return Poll::Ready(Ok(()));
         }
-        Poll::Ready(result)
+        Poll::Ready(Err(self.entry.take_send_error(flushed)))
     }
 
     /// Finishes sending and tells the peer that nothing more will come. Receiving goes on.
@@ -206,8 +195,13 @@ impl<B: Backend> Connection<B> {
     }
 
     /// Begins a send; what was sent before has been flushed.
+    #[inline]
     pub(crate) fn start_send(&self, bytes: impl Into<SendBuf<LoanOf<B>>>) {
         self.entry.io.borrow_mut().start_send(bytes.into());
+    }
+
+    fn is_sending(&self) -> bool {
+        self.entry.io.borrow().is_sending()
     }
 
     pub(crate) fn shutdown_write(&self) -> io::Result<()> {
@@ -246,6 +240,53 @@ impl<B: Backend> Connection<B> {
     /// The index of the worker that serves it.
     pub fn worker(&self) -> usize {
         self.entry.worker
+    }
+}
+
+/// The future of [`Connection::recv`].
+#[derive(Debug)]
+#[must_use = "nothing is received until it is awaited"]
+pub struct Recv<'a, B: Backend>(&'a mut Connection<B>);
+
+impl<B: Backend> Future for Recv<'_, B> {
+    type Output = io::Result<Option<Chunk<LoanOf<B>>>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll_recv(cx)
+    }
+}
+
+/// The future of [`Connection::send`] and [`Connection::flush`].
+#[must_use = "nothing is sent until it is awaited"]
+pub struct SendAll<'a, B: Backend> {
+    connection: &'a mut Connection<B>,
+    /// Taken at the first poll, once what was sent before has been flushed.
+    bytes: Option<SendBuf<LoanOf<B>>>,
+}
+
+/// Nothing in it is pinned.
+impl<B: Backend> Unpin for SendAll<'_, B> {}
+
+impl<B: Backend> Future for SendAll<'_, B> {
+    type Output = io::Result<()>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.bytes.is_some() && this.connection.is_sending() {
+            ready!(this.connection.poll_flush(cx))?;
+        }
+        if let Some(bytes) = this.bytes.take() {
+            this.connection.start_send(bytes);
+        }
+        this.connection.poll_flush(cx)
+    }
+}
+
+impl<B: Backend> fmt::Debug for SendAll<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendAll").field("connection", &self.connection).finish_non_exhaustive()
     }
 }
 

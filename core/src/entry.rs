@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::rc::Rc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
@@ -32,8 +32,9 @@ pub(crate) struct Entry<B: Backend> {
     pub(crate) broken: Cell<bool>,
     /// The socket was given away.
     pub(crate) detached: Cell<bool>,
-    /// A send failed while nobody was waiting for it.
-    pub(crate) send_error: RefCell<Option<io::Error>>,
+    /// A send failed while nobody was waiting for it; `send_error` says how.
+    pub(crate) send_failed: Cell<bool>,
+    send_error: Cell<Option<io::Error>>,
     aborted: Cell<bool>,
     task: RefCell<Option<Waker>>,
     receiver: RefCell<Option<Waker>>,
@@ -51,21 +52,61 @@ impl<B: Backend> Entry<B> {
             at_end: Cell::new(false),
             broken: Cell::new(false),
             detached: Cell::new(false),
-            send_error: RefCell::default(),
+            send_failed: Cell::new(false),
+            send_error: Cell::default(),
             aborted: Cell::new(false),
             task: RefCell::default(),
             receiver: RefCell::default(),
         }
     }
 
-    /// Remembers the task that serves this connection, so that it can be woken from outside.
+    /// Remembers the task that serves this connection, so that it can be woken from outside. Once is enough: a
+    /// task is woken by any waker that it was ever polled with.
+    #[inline]
     pub(crate) fn remember_task(&self, cx: &Context<'_>) {
-        remember(&self.task, cx);
+        let mut task = self.task.borrow_mut();
+        if task.is_none() {
+            *task = Some(cx.waker().clone());
+        }
     }
 
     /// Remembers who waits to receive, so that an idle receive can be made to give its buffer back.
+    #[inline]
     pub(crate) fn remember_receiver(&self, cx: &Context<'_>) {
-        remember(&self.receiver, cx);
+        let mut receiver = self.receiver.borrow_mut();
+        if !receiver.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            *receiver = Some(cx.waker().clone());
+        }
+    }
+
+    /// Drives a send that nobody is waiting for any more; the peer still wants it.
+    #[cold]
+    pub(crate) fn drive_send(&self, io: &mut B::Conn, cx: &mut Context<'_>) {
+        if let Poll::Ready(Err(error)) = io.poll_flush(cx) {
+            self.send_failed.set(true);
+            self.send_error.set(Some(error));
+        }
+    }
+
+    /// The error to report of a flush: that of an earlier send which nobody has been told of, or its own.
+    #[cold]
+    pub(crate) fn take_send_error(&self, flushed: io::Result<()>) -> io::Error {
+        self.broken.set(true);
+        self.send_failed.set(false);
+        let earlier = self.send_error.take();
+        earlier.or_else(|| flushed.err()).unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// The wait of an idle connection: for readiness, without a buffer.
+    #[cold]
+    pub(crate) fn poll_readable(&self, io: &mut B::Conn, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let readable = io.poll_readable(cx);
+        if readable.is_pending() {
+            self.remember_receiver(cx);
+        } else {
+            self.idle.set(false);
+        }
+        readable
     }
 
     /// Makes the task drop its handler and close, at its next poll.
@@ -90,13 +131,6 @@ impl<B: Backend> Entry<B> {
         if !self.touched.replace(false) && !self.idle.replace(true) {
             wake(&self.receiver);
         }
-    }
-}
-
-fn remember(slot: &RefCell<Option<Waker>>, cx: &Context<'_>) {
-    let mut slot = slot.borrow_mut();
-    if !slot.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-        *slot = Some(cx.waker().clone());
     }
 }
 

@@ -47,7 +47,7 @@ fn ring_bytes(entries: u32) -> u64 {
 }
 
 fn diagnose(facts: &Facts, kernel_needed: &str, error: &io::Error) -> (String, String) {
-    let alternative = "or choose the tokio backend, which needs no io_uring";
+    let alternative = "or choose a backend on epoll, which needs no io_uring";
     match Errno::from_io_error(error) {
         Some(Errno::PERM | Errno::ACCESS) => match facts.disabled {
             Some(2) => (
