@@ -30,8 +30,8 @@ pub struct TokioConn {
     /// `None` when closed or detached.
     stream: Option<TcpStream>,
     pool: BufferPool,
-    /// Bytes that came along from a former owner.
-    unread: Option<Buffer>,
+    /// Bytes that came along from a former owner; boxed, because hardly any connection has them.
+    unread: Option<Box<Buffer>>,
     sending: Option<Sending>,
     at_end: bool,
 }
@@ -52,7 +52,7 @@ impl Conn for TokioConn {
         Ok(Self {
             stream: Some(stream),
             pool: POOL.with(Clone::clone),
-            unread: Some(detached.unread).filter(|bytes| !bytes.is_empty()).map(Buffer::from),
+            unread: (!detached.unread.is_empty()).then(|| Box::new(detached.unread.into())),
             sending: None,
             at_end: false,
         })
@@ -61,7 +61,7 @@ impl Conn for TokioConn {
     #[inline]
     fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Buffer>>> {
         if let Some(bytes) = self.unread.take() {
-            return Poll::Ready(Ok(Some(bytes)));
+            return Poll::Ready(Ok(Some(*bytes)));
         }
         let Some(stream) = self.stream.as_mut().filter(|_| !self.at_end) else {
             return Poll::Ready(Ok(None));

@@ -36,8 +36,10 @@ pub(crate) struct Entry<B: Backend> {
     pub(crate) send_failed: Cell<bool>,
     send_error: Cell<Option<io::Error>>,
     aborted: Cell<bool>,
-    task: RefCell<Option<Waker>>,
-    receiver: RefCell<Option<Waker>>,
+    task: Cell<Option<Waker>>,
+    receiver: Cell<Option<Waker>>,
+    /// Where the registry has it.
+    key: Cell<usize>,
 }
 
 impl<B: Backend> Entry<B> {
@@ -55,8 +57,9 @@ impl<B: Backend> Entry<B> {
             send_failed: Cell::new(false),
             send_error: Cell::default(),
             aborted: Cell::new(false),
-            task: RefCell::default(),
-            receiver: RefCell::default(),
+            task: Cell::default(),
+            receiver: Cell::default(),
+            key: Cell::new(usize::MAX),
         }
     }
 
@@ -64,19 +67,15 @@ impl<B: Backend> Entry<B> {
     /// task is woken by any waker that it was ever polled with.
     #[inline]
     pub(crate) fn remember_task(&self, cx: &Context<'_>) {
-        let mut task = self.task.borrow_mut();
-        if task.is_none() {
-            *task = Some(cx.waker().clone());
-        }
+        let known = self.task.take().unwrap_or_else(|| cx.waker().clone());
+        self.task.set(Some(known));
     }
 
     /// Remembers who waits to receive, so that an idle receive can be made to give its buffer back.
     #[inline]
     pub(crate) fn remember_receiver(&self, cx: &Context<'_>) {
-        let mut receiver = self.receiver.borrow_mut();
-        if !receiver.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-            *receiver = Some(cx.waker().clone());
-        }
+        let known = self.receiver.take().filter(|known| known.will_wake(cx.waker()));
+        self.receiver.set(known.or_else(|| Some(cx.waker().clone())));
     }
 
     /// Drives a send that nobody is waiting for any more; the peer still wants it.
@@ -134,10 +133,10 @@ impl<B: Backend> Entry<B> {
     }
 }
 
-fn wake(slot: &RefCell<Option<Waker>>) {
-    let waker = slot.borrow().clone();
-    if let Some(waker) = waker {
-        waker.wake();
+fn wake(slot: &Cell<Option<Waker>>) {
+    if let Some(waker) = slot.take() {
+        waker.wake_by_ref();
+        slot.set(Some(waker));
     }
 }
 
@@ -152,14 +151,17 @@ impl<B: Backend> Registry<B> {
         Self { entries: RefCell::new(Slab::new()), emptied: RefCell::default() }
     }
 
-    pub(crate) fn insert(&self, entry: Rc<Entry<B>>) -> usize {
-        self.entries.borrow_mut().insert(entry)
+    pub(crate) fn insert(&self, entry: Rc<Entry<B>>) {
+        let mut entries = self.entries.borrow_mut();
+        let vacant = entries.vacant_entry();
+        entry.key.set(vacant.key());
+        vacant.insert(entry);
     }
 
     /// Removes an entry; whoever waits for the registry to be empty is told when it is.
-    pub(crate) fn remove(&self, key: usize) {
+    pub(crate) fn remove(&self, entry: &Entry<B>) {
         let mut entries = self.entries.borrow_mut();
-        let _entry = entries.remove(key);
+        entries.remove(entry.key.get());
         if entries.is_empty() {
             drop(entries);
             if let Some(waker) = self.emptied.borrow_mut().take() {

@@ -13,7 +13,7 @@ use crate::backend::Backend;
 use crate::config::Settings;
 use crate::connection::Route;
 use crate::entry::{Entry, Registry};
-use crate::ledger::Ledger;
+use crate::ledger::{End, Ledger};
 use crate::shared::{Board, Mailboxes};
 
 /// A connection that has come to the worker that will serve it.
@@ -63,18 +63,17 @@ impl<B: Backend> Local<B> {
     }
 
     /// Opens a connection's entry: it counts as active.
-    pub(crate) fn open(&self, entry: Rc<Entry<B>>) -> usize {
-        let key = self.registry.insert(entry);
+    pub(crate) fn open(&self, entry: Rc<Entry<B>>) {
+        self.registry.insert(entry);
         self.ledger().started();
         self.board.set_active(self.index, self.registry.len());
-        key
     }
 
-    /// Removes a connection's entry, and gives its permit back.
-    pub(crate) fn close(&self, key: usize, permit: Permit<B>) {
-        self.registry.remove(key);
+    /// Removes a connection's entry, which has ended.
+    pub(crate) fn close(&self, entry: &Entry<B>, end: End) {
+        self.ledger().ended(end);
+        self.registry.remove(entry);
         self.board.set_active(self.index, self.registry.len());
-        drop(permit);
     }
 }
 
@@ -85,6 +84,13 @@ impl<B: Backend> Permit<B> {
     /// The permit that has already been taken of this worker's gate, by whoever accepted the connection.
     pub(crate) fn adopt(local: &Rc<Local<B>>) -> Self {
         Self(Rc::clone(local))
+    }
+}
+
+impl<B: Backend> Permit<B> {
+    /// The worker whose permit it is.
+    pub(crate) fn local(&self) -> &Local<B> {
+        &self.0
     }
 }
 

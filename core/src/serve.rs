@@ -13,15 +13,15 @@ use crate::connection::Connection;
 use crate::entry::Entry;
 use crate::handler::Handler;
 use crate::ledger::End;
-use crate::local::{Arrival, Local, Permit};
+use crate::local::{Arrival, Permit};
 
-/// Takes a connection into this worker's runtime and spawns its task.
+/// Takes a connection into its worker's runtime and spawns its task.
 pub(crate) fn serve<B: Backend, H: Handler<B>>(
-    local: &Rc<Local<B>>,
     handler: &Rc<H>,
     arrival: Arrival<B::Socket>,
     permit: Permit<B>,
 ) {
+    let local = permit.local();
     let io = match B::Conn::attach(Detached::from(arrival.socket)) {
         Ok(io) => io,
         Err(error) => {
@@ -31,28 +31,21 @@ pub(crate) fn serve<B: Backend, H: Handler<B>>(
         }
     };
     let entry = Rc::new(Entry::new(io, arrival.peer, arrival.route, local.index));
-    let key = local.open(Rc::clone(&entry));
-    B::spawn_local(task(Rc::clone(local), Rc::clone(handler), entry, key, permit));
+    local.open(Rc::clone(&entry));
+    B::spawn_local(task(Rc::clone(handler), entry, permit));
 }
 
-async fn task<B: Backend, H: Handler<B>>(
-    local: Rc<Local<B>>,
-    handler: Rc<H>,
-    entry: Rc<Entry<B>>,
-    key: usize,
-    permit: Permit<B>,
-) {
-    let end = run(handler, &entry).await;
+async fn task<B: Backend, H: Handler<B>>(handler: Rc<H>, entry: Rc<Entry<B>>, permit: Permit<B>) {
+    let end = run(&*handler, &entry).await;
     if matches!(end, End::Panicked | End::Aborted) {
         entry.broken.set(true);
     }
-    close(&entry, local.linger).await;
-    local.ledger().ended(end);
-    local.close(key, permit);
+    close(&entry, permit.local().linger).await;
+    permit.local().close(&entry, end);
 }
 
 /// Runs the handler to its end, whatever that is. When this returns, nothing of the handler's future is left.
-async fn run<B: Backend, H: Handler<B>>(handler: Rc<H>, entry: &Rc<Entry<B>>) -> End {
+async fn run<B: Backend, H: Handler<B>>(handler: &H, entry: &Rc<Entry<B>>) -> End {
     let connection = Connection::new(Rc::clone(entry));
     // The call is inside the future: a `serve` that panics before it returns one is contained too.
     let mut future = pin!(Some(async move { handler.serve(connection).await }));

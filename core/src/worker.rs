@@ -267,7 +267,7 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
 
     /// Serves a connection for which a permit of this worker has been taken.
     fn serve(&self, arrival: Arrival<B::Socket>) {
-        serve(&self.local, &self.handler, arrival, Permit::adopt(&self.local));
+        serve(&self.handler, arrival, Permit::adopt(&self.local));
     }
 
     fn sweep(&mut self, cx: &mut Context<'_>) {
