@@ -33,7 +33,7 @@ mod backends;
 pub mod choice;
 pub mod server;
 
-pub use backends::AnyHandler;
+pub use backends::{AnyHandler, types as backend};
 pub use choice::{Choice, ChoiceError};
 pub use corepool_core::{
     Backend, Chunk, Config, Connection, Handle, Handler, Overflow, Placement, Report, Route, StartError,
@@ -44,11 +44,4 @@ pub use server::{Error, Server};
 /// The names of the backends that are compiled in.
 pub fn compiled_in() -> &'static [&'static str] {
     backends::NAMES
-}
-
-/// The backends that are compiled in, by type: for `corepool_core::start`, which chooses by type.
-pub mod backend {
-    pub use crate::backends::types::*;
-    pub use corepool_core::backend::*;
-    pub use corepool_core::start;
 }

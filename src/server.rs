@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use corepool_core::{Config, Overflow, Placement, Report, StartError, WorkerInfo};
+use corepool_core::{Backend, Config, Handler, Overflow, Placement, Report, StartError, WorkerInfo};
 
 use crate::backends::{self, AnyHandler};
 use crate::choice::{Choice, ChoiceError, VARIABLE};
@@ -102,19 +102,32 @@ impl Server {
         self,
         factory: impl Fn(&WorkerInfo) -> H + Clone + Send + Sync + 'static,
     ) -> Result<corepool_core::Server, Error> {
-        let names = self.choice.settle(std::env::var(VARIABLE), backends::NAMES)?;
-        let mut refused = None;
-        for name in names {
-            let started = backends::start_named(name, &self.config, factory.clone());
-            match started.ok_or(ChoiceError::NoneCompiled)? {
-                Err(StartError::Unavailable(error)) => {
-                    tracing::warn!(backend = name, %error, "cannot start; trying the next choice, if there is one");
-                    refused.get_or_insert(StartError::Unavailable(error));
+        let starts = backends::starts();
+        let mut refused = ChoiceError::NoneCompiled.into();
+        for name in self.choice.settle(std::env::var(VARIABLE), backends::NAMES)? {
+            for (_, start) in starts.iter().filter(|(known, _)| *known == name) {
+                match start(&self.config, factory.clone()) {
+                    Err(StartError::Unavailable(error)) => {
+                        tracing::warn!(backend = name, %error, "cannot start here");
+                        refused = Error::Start(error.into());
+                    }
+                    started => return Ok(started?),
                 }
-                started => return Ok(started?),
             }
         }
-        Err(refused.map_or(Error::Choice(ChoiceError::NoneCompiled), Error::Start))
+        Err(refused)
+    }
+
+    /// Starts the server on a backend that is chosen by type, with the knobs of its runtime.
+    ///
+    /// # Errors
+    /// The server cannot start.
+    pub fn start_on<B: Backend, H: Handler<B>>(
+        self,
+        runtime: &B::Config,
+        factory: impl Fn(&WorkerInfo) -> H + Send + Sync + 'static,
+    ) -> Result<corepool_core::Server, Error> {
+        Ok(corepool_core::start::<B, H>(&self.config, runtime, factory)?)
     }
 
     /// Starts the server and serves until SIGTERM or SIGINT, then drains; a second signal ends everything at
