@@ -116,27 +116,12 @@ impl<B: Backend> Connection<B> {
         if io.is_sending() {
             entry.drive_send(io, cx);
         }
-        if entry.idle.get() {
-            ready!(entry.poll_readable(io, cx))?;
-        }
-        match io.poll_recv(cx) {
-            Poll::Ready(Ok(Some(loan))) => {
-                entry.touched.set(true);
-                Poll::Ready(Ok(Some(Chunk(loan))))
-            }
-            Poll::Ready(Ok(None)) => {
-                entry.at_end.set(true);
-                Poll::Ready(Ok(None))
-            }
-            Poll::Ready(Err(error)) => {
-                entry.broken.set(true);
-                Poll::Ready(Err(error))
-            }
-            Poll::Pending => {
-                entry.remember_receiver(cx);
-                Poll::Pending
-            }
-        }
+        let received = if entry.idle.get() || entry.kicked.get() {
+            entry.poll_recv_specially(io, cx)
+        } else {
+            entry.poll_recv(io, cx)
+        };
+        received.map_ok(|loan| loan.map(Chunk))
     }
 
     /// Sends all of `bytes`: a received [`Chunk`], a [`buffer`](Self::buffer), a `Vec<u8>`, or something static.

@@ -6,14 +6,32 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
-use crate::backend::{Backend, Conn};
+use crate::backend::{Backend, Conn, LoanOf};
 use crate::connection::Route;
+
+/// How long a receive on a kicked connection has found nothing.
+///
+/// A receive that has to wait says nothing on a completion runtime: the bytes may be there, and the kernel has
+/// not been asked yet. One that still waits after a whole sweep has found nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// None is waiting.
+    Fresh,
+    /// One waits, since the last sweep.
+    Waiting,
+    /// One has waited since before the last sweep.
+    Swept,
+    /// One has waited for a whole sweep: if it still does, the input is over.
+    Exhausted,
+    /// The handler was told that the input is over. It stays over.
+    Over,
+}
 
 /// One open connection.
 pub(crate) struct Entry<B: Backend> {
@@ -26,7 +44,11 @@ pub(crate) struct Entry<B: Backend> {
     pub(crate) touched: Cell<bool>,
     /// Idle: the next receive waits for readiness, without a buffer.
     pub(crate) idle: Cell<bool>,
-    /// The end of the stream was seen, or forced by a kick.
+    /// The input shall end from our side: what has arrived is received, nothing more is waited for.
+    pub(crate) kicked: Cell<bool>,
+    /// What the end of a kicked connection's input waits for.
+    patience: Cell<Patience>,
+    /// The peer's end of the stream was seen.
     pub(crate) at_end: Cell<bool>,
     /// The socket has reported an error: there is nobody left to say goodbye to.
     pub(crate) broken: Cell<bool>,
@@ -51,6 +73,8 @@ impl<B: Backend> Entry<B> {
             worker,
             touched: Cell::new(true),
             idle: Cell::new(false),
+            kicked: Cell::new(false),
+            patience: Cell::new(Patience::Fresh),
             at_end: Cell::new(false),
             broken: Cell::new(false),
             detached: Cell::new(false),
@@ -96,16 +120,59 @@ impl<B: Backend> Entry<B> {
         earlier.or_else(|| flushed.err()).unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// The wait of an idle connection: for readiness, without a buffer.
-    #[cold]
-    pub(crate) fn poll_readable(&self, io: &mut B::Conn, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let readable = io.poll_readable(cx);
-        if readable.is_pending() {
-            self.remember_receiver(cx);
-        } else {
-            self.idle.set(false);
+    /// Receives, and notes what it says of the connection.
+    #[inline]
+    pub(crate) fn poll_recv(
+        &self,
+        io: &mut B::Conn,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<LoanOf<B>>>> {
+        let received = io.poll_recv(cx);
+        match &received {
+            Poll::Ready(Ok(Some(_))) => self.touched.set(true),
+            Poll::Ready(Ok(None)) => self.at_end.set(true),
+            Poll::Ready(Err(_)) => self.broken.set(true),
+            Poll::Pending => self.remember_receiver(cx),
         }
-        readable
+        received
+    }
+
+    /// As `poll_recv`, on a connection that is idle or was kicked.
+    #[cold]
+    pub(crate) fn poll_recv_specially(
+        &self,
+        io: &mut B::Conn,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<LoanOf<B>>>> {
+        if self.kicked.get() {
+            return self.poll_recv_kicked(io, cx);
+        }
+        let Poll::Ready(readable) = io.poll_readable(cx) else {
+            self.remember_receiver(cx);
+            return Poll::Pending;
+        };
+        self.idle.set(false);
+        readable?;
+        self.poll_recv(io, cx)
+    }
+
+    fn poll_recv_kicked(
+        &self,
+        io: &mut B::Conn,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<LoanOf<B>>>> {
+        if self.patience.get() == Patience::Over {
+            return Poll::Ready(Ok(None));
+        }
+        let received = self.poll_recv(io, cx);
+        let patience = match (&received, self.patience.get()) {
+            (Poll::Ready(_), _) => Patience::Fresh,
+            (Poll::Pending, Patience::Fresh) => Patience::Waiting,
+            (Poll::Pending, Patience::Exhausted) => Patience::Over,
+            (Poll::Pending, waiting) => waiting,
+        };
+        self.patience.set(patience);
+        if patience == Patience::Over { Poll::Ready(Ok(None)) } else { received }
     }
 
     /// Makes the task drop its handler and close, at its next poll.
@@ -119,15 +186,27 @@ impl<B: Backend> Entry<B> {
     }
 
     /// Ends the input: after the bytes that are already there, the handler sees the end of the stream.
+    ///
+    /// Not by `shutdown(2)`: a socket whose input is shut down resets a peer that goes on sending while the last
+    /// reply is on its way.
     pub(crate) fn kick(&self) {
-        // An error means that the connection is gone already, and the handler will learn it from there.
-        let _ = self.io.borrow().shutdown(Shutdown::Read);
+        self.kicked.set(true);
+        wake(&self.receiver);
     }
 
     /// What the sweep does with each connection: one that has received nothing since the last sweep shall
-    /// hold no buffer.
+    /// hold no buffer; one that was kicked and has found nothing shall end.
     fn sweep(&self) {
-        if !self.touched.replace(false) && !self.idle.replace(true) {
+        if self.kicked.get() {
+            match self.patience.get() {
+                Patience::Waiting => self.patience.set(Patience::Swept),
+                Patience::Swept => {
+                    self.patience.set(Patience::Exhausted);
+                    wake(&self.receiver);
+                }
+                Patience::Fresh | Patience::Exhausted | Patience::Over => {}
+            }
+        } else if !self.touched.replace(false) && !self.idle.replace(true) {
             wake(&self.receiver);
         }
     }

@@ -28,6 +28,9 @@ use crate::shared::{Board, Command, Envelope, Mailboxes};
 /// a second, gives its receive buffer back.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(400);
 
+/// How often it looks while it drains: how long a connection's input must have been quiet to end.
+const DRAIN_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
+
 /// How many connections are accepted from one listener, or received, before others have a turn.
 const BURST_MAX: usize = 64;
 
@@ -152,6 +155,7 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
             }
         }
         self.local.registry().kick_all();
+        self.sweep = None; // the next one comes sooner
     }
 
     fn abort(&mut self) {
@@ -276,7 +280,9 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
                 self.sweep = None;
                 return;
             }
-            let timer = self.sweep.get_or_insert_with(|| Box::pin(B::sleep(SWEEP_INTERVAL)));
+            let serving = matches!(self.phase, Phase::Serving);
+            let interval = if serving { SWEEP_INTERVAL } else { DRAIN_SWEEP_INTERVAL };
+            let timer = self.sweep.get_or_insert_with(|| Box::pin(B::sleep(interval)));
             if timer.as_mut().poll(cx).is_pending() {
                 return;
             }
