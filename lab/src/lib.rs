@@ -1,1 +1,41 @@
-//! The load generator and the A/B runner of corepool
+//! The lab of corepool: which of two servers costs less, and by how much, with
+//! an honest interval.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | [`plan`], [`load`] | the options of a run, checked |
+//! | [`cores`], [`placement`] | who runs on which core |
+//! | [`serve`] | the servers under test, by name, and the process that runs one |
+//! | [`servers`] | starting such processes and ending them |
+//! | [`generator`] | the clients: connections, requests, comparison of every byte |
+//! | [`accounting`] | CPU time and context switches of a server |
+//! | [`comparison`] | restarts, slices, pairs: the course of a run |
+//! | [`figures`] | what is compared, with names and units |
+//! | [`statistics`] | from pairs to intervals and verdicts; pure |
+//! | [`environment`] | the machine and the software a result belongs to |
+//! | [`report`] | JSON, table, progress |
+//!
+//! The binary parses arguments, calls one of [`comparison::compare`],
+//! [`load::load`] and [`serve::serve`], and prints.
+//!
+//! # What is to come
+//! Other workloads (open loop, churn, skew, streams, HTTP) are further loops in
+//! [`generator`]; any command of the user as a server is another way to make a
+//! [`servers::Server`]; more than two servers, plans as data and suites stand
+//! above [`comparison`]; CSV, Markdown and HTML beside [`report::table`].
+#![forbid(unsafe_code)]
+
+pub mod accounting;
+pub mod comparison;
+pub mod cores;
+pub mod descriptors;
+pub mod environment;
+pub mod figures;
+pub mod generator;
+pub mod load;
+pub mod placement;
+pub mod plan;
+pub mod report;
+pub mod serve;
+pub mod servers;
+pub mod statistics;

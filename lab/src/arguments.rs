@@ -1,0 +1,189 @@
+//! The command line: names, defaults and help of the options. Whether a value
+//! makes sense is decided where it is used.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use clap::{Args, Parser, Subcommand};
+use corepool_lab::cores::Cores;
+use corepool_lab::load::LoadOptions;
+use corepool_lab::plan::PlanOptions;
+use corepool_lab::serve::ServeOptions;
+use corepool_lab::serve::registry::SYSTEMS;
+
+/// Compares servers of corepool, and loads them.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = systems(), arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compare two servers in one interleaved run
+    Ab(AbArguments),
+    /// Load any echo server
+    Load(LoadArguments),
+    /// Run one of the servers until the standard input ends
+    Serve(ServeArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = systems())]
+pub(crate) struct AbArguments {
+    /// The server that the other is compared with
+    a: String,
+    /// The other server
+    b: String,
+    #[command(flatten)]
+    traffic: Traffic,
+    #[command(flatten)]
+    workers: Workers,
+    /// Pairs of slices, one of A and one of B
+    #[arg(long, default_value_t = 48)]
+    pairs: usize,
+    /// Length of a slice in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
+    slice: f64,
+    /// How often both servers are started anew
+    #[arg(long, default_value_t = 6)]
+    restarts: usize,
+    /// Cores of the servers, such as 0,2-3 [default: the first ones]
+    #[arg(long)]
+    server_cores: Option<Cores>,
+    /// Cores of the clients, a thread on each [default: those after the servers']
+    #[arg(long)]
+    client_cores: Option<Cores>,
+    /// What all random choices are made from [default: random]
+    #[arg(long)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoadArguments {
+    /// The server, such as localhost:7777
+    #[arg(value_parser = resolve)]
+    address: SocketAddr,
+    #[command(flatten)]
+    traffic: Traffic,
+    /// Client threads
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// How long
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Cores that the threads are pinned to, in turn [default: not pinned]
+    #[arg(long)]
+    cores: Option<Cores>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = systems())]
+pub(crate) struct ServeArguments {
+    /// The server
+    pub(crate) name: String,
+    /// Where it listens; port 0 takes a free one
+    #[arg(long, value_parser = resolve, default_value = "127.0.0.1:7777")]
+    addr: SocketAddr,
+    #[command(flatten)]
+    workers: Workers,
+    /// Cores that the workers are pinned to, in turn [default: not pinned]
+    #[arg(long)]
+    cores: Option<Cores>,
+}
+
+#[derive(Debug, Args)]
+struct Traffic {
+    /// Connections to each server
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    conns: usize,
+    /// Bytes of a request and of its reply
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    bytes: usize,
+    /// Open a new connection after so many requests; 0 for never
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    requests_per_connection: u64,
+}
+
+#[derive(Debug, Args)]
+struct Workers {
+    /// Workers of each server
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    workers: usize,
+    /// Connections that a worker of the framework serves at a time
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+    /// Where the framework puts a connection: local-first, even, round-robin, always-other
+    #[arg(long, value_name = "POLICY")]
+    placement: Option<corepool::Placement>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// Write the result as JSON to a file, or to the standard output, and then only that, with -
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<String>,
+}
+
+impl AbArguments {
+    pub(crate) fn options(&self) -> PlanOptions {
+        let mut options = PlanOptions::default();
+        options.a.clone_from(&self.a);
+        options.b.clone_from(&self.b);
+        options.connections = self.traffic.conns;
+        options.bytes = self.traffic.bytes;
+        options.requests_per_connection = self.traffic.requests_per_connection;
+        options.workers = self.workers.workers;
+        options.limit = self.workers.limit;
+        options.placement = self.workers.placement;
+        options.pairs = self.pairs;
+        options.slice_seconds = self.slice;
+        options.restarts = self.restarts;
+        options.server_cores.clone_from(&self.server_cores);
+        options.client_cores.clone_from(&self.client_cores);
+        options.seed = self.seed;
+        options
+    }
+}
+
+impl LoadArguments {
+    pub(crate) fn options(&self) -> LoadOptions {
+        let mut options = LoadOptions::new(self.address);
+        options.connections = self.traffic.conns;
+        options.bytes = self.traffic.bytes;
+        options.requests_per_connection = self.traffic.requests_per_connection;
+        options.threads = self.threads;
+        options.seconds = self.seconds;
+        options.cores.clone_from(&self.cores);
+        options
+    }
+}
+
+impl ServeArguments {
+    pub(crate) fn options(&self) -> ServeOptions {
+        let mut options = ServeOptions::default();
+        options.address = self.addr;
+        options.workers = self.workers.workers;
+        options.limit = self.workers.limit;
+        options.placement = self.workers.placement;
+        if let Some(cores) = &self.cores {
+            options.cores = cores.clone();
+        }
+        options
+    }
+}
+
+fn resolve(text: &str) -> Result<SocketAddr, String> {
+    let mut addresses = text.to_socket_addrs().map_err(|error| error.to_string())?;
+    addresses.next().ok_or_else(|| "the name has no address".to_owned())
+}
+
+fn systems() -> String {
+    let lines =
+        SYSTEMS.iter().map(|system| format!("  {:22}{}, {}", system.name, system.about, system.driver));
+    format!("Servers:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}

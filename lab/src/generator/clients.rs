@@ -1,0 +1,188 @@
+//! The client threads: pinned, each with its share of the connections to each
+//! server, driven in slices by whoever owns them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::{Fleet, Slice, Workload};
+use crate::cores::{Cores, pin_current_thread};
+
+/// Which of the two servers of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Side {
+    /// The first one, which the other is compared with.
+    A,
+    /// The second one.
+    B,
+}
+
+/// Client threads; they end when this is dropped.
+#[derive(Debug)]
+pub struct Clients {
+    threads: Vec<Client>,
+}
+
+#[derive(Debug)]
+struct Client {
+    commands: Sender<Command>,
+    replies: Receiver<io::Result<Slice>>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+enum Command {
+    Connect(Side, SocketAddr),
+    Run(Side, Duration),
+    Disconnect,
+}
+
+impl Clients {
+    /// Starts one thread per core, at least one and at most as many as there
+    /// are connections; without cores they are not pinned.
+    ///
+    /// # Errors
+    /// When a thread cannot be started or pinned.
+    pub fn start(threads: usize, cores: &Cores, workload: &Workload) -> io::Result<Self> {
+        let count = threads.clamp(1, workload.connections.max(1));
+        let threads = (0..count)
+            .map(|index| Client::start(cores.wrapping(index), share(workload, index, count)))
+            .collect::<io::Result<_>>()?;
+        Ok(Self { threads })
+    }
+
+    /// How many threads there are.
+    #[must_use]
+    pub const fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Opens the connections to a server, in place of those that this side had.
+    ///
+    /// # Errors
+    /// When the kernel refuses what every fleet needs, such as a descriptor.
+    pub fn connect(&self, side: Side, address: SocketAddr) -> io::Result<()> {
+        self.all(|| Command::Connect(side, address)).map(drop)
+    }
+
+    /// Loads the server of that side for so long, waits for the last replies,
+    /// and returns what all threads measured.
+    ///
+    /// # Errors
+    /// When a thread cannot go on, for a reason that is not the server's.
+    pub fn run(&self, side: Side, duration: Duration) -> io::Result<Slice> {
+        self.all(|| Command::Run(side, duration))
+    }
+
+    /// Closes the connections to both servers.
+    ///
+    /// # Errors
+    /// When a thread has ended.
+    pub fn disconnect(&self) -> io::Result<()> {
+        self.all(|| Command::Disconnect).map(drop)
+    }
+
+    fn all(&self, command: impl Fn() -> Command) -> io::Result<Slice> {
+        for client in &self.threads {
+            client.commands.send(command()).map_err(|_| ended())?;
+        }
+        let mut whole = Slice::empty();
+        for client in &self.threads {
+            whole.join(&client.replies.recv().map_err(|_| ended())??);
+        }
+        Ok(whole)
+    }
+}
+
+impl Drop for Clients {
+    fn drop(&mut self) {
+        for Client { commands, thread, .. } in self.threads.drain(..) {
+            drop(commands);
+            // It has panicked if this fails, and said so itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Client {
+    fn start(core: Option<usize>, workload: Workload) -> io::Result<Self> {
+        let (commands, orders) = mpsc::channel();
+        let (answers, replies) = mpsc::channel();
+        let thread = thread::Builder::new().name("client".to_owned()).spawn(move || {
+            match core.map_or(Ok(()), pin_current_thread) {
+                Ok(()) => serve(&workload, &orders, &answers),
+                // It goes to whoever sends the first command.
+                Err(error) => drop(answers.send(Err(error))),
+            }
+        })?;
+        Ok(Self { commands, replies, thread })
+    }
+}
+
+fn serve(workload: &Workload, orders: &Receiver<Command>, answers: &Sender<io::Result<Slice>>) {
+    let mut fleets = [None, None];
+    while let Ok(command) = orders.recv() {
+        if answers.send(obey(command, workload, &mut fleets)).is_err() {
+            return;
+        }
+    }
+}
+
+fn obey(command: Command, workload: &Workload, fleets: &mut [Option<Fleet>; 2]) -> io::Result<Slice> {
+    match command {
+        Command::Connect(side, address) => {
+            fleets[side as usize] = Some(Fleet::connect(address, workload)?);
+            Ok(Slice::empty())
+        }
+        Command::Run(side, duration) => match &mut fleets[side as usize] {
+            Some(fleet) => slice(fleet, duration),
+            None => Err(io::Error::other("a slice was begun before connecting")),
+        },
+        Command::Disconnect => {
+            *fleets = [None, None];
+            Ok(Slice::empty())
+        }
+    }
+}
+
+fn slice(fleet: &mut Fleet, duration: Duration) -> io::Result<Slice> {
+    let tally = fleet.run(duration)?;
+    Ok(Slice {
+        requests: tally.requests,
+        elapsed: tally.elapsed,
+        cpu: tally.cpu,
+        latencies: fleet.latencies().clone(),
+        faults: fleet.take_faults(),
+    })
+}
+
+/// The part of the connections that one thread has.
+fn share(workload: &Workload, index: usize, threads: usize) -> Workload {
+    let (each, rest) = (workload.connections / threads, workload.connections % threads);
+    Workload {
+        connections: each + usize::from(index < rest),
+        seed: workload.seed.wrapping_add(index as u64),
+        ..workload.clone()
+    }
+}
+
+fn ended() -> io::Error {
+    io::Error::other("a client thread has ended unexpectedly")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threads_share_all_connections_with_bytes_of_their_own() {
+        let workload = Workload { connections: 10, ..Workload::default() };
+        let shares: Vec<_> = (0..4).map(|index| share(&workload, index, 4)).collect();
+        let counts: Vec<_> = shares.iter().map(|share| share.connections).collect();
+        assert_eq!(counts, [3, 3, 2, 2]);
+        assert!(shares.windows(2).all(|two| two[0].seed != two[1].seed));
+    }
+}

@@ -1,0 +1,201 @@
+//! Servers under test as child processes of the lab: each is this executable
+//! again, running `serve`.
+//!
+//! A child ends when its standard input does, so none outlives the lab, even if
+//! the lab is killed.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::serve::{Ready, ServeOptions};
+
+/// A running server; it is killed when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    name: String,
+    child: Child,
+    ready: Ready,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Starts a server and waits until it accepts connections.
+    ///
+    /// # Errors
+    /// When it does not start; the error carries its reason.
+    pub fn start(executable: &Path, name: &str, options: &ServeOptions) -> Result<Self, ServerError> {
+        let mut child = Command::new(executable)
+            .args(arguments(name, options))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|source| ServerError::Spawn { executable: executable.display().to_string(), source })?;
+        match await_ready(&mut child) {
+            Ok(Some((ready, address))) => Ok(Self { name: name.to_owned(), child, ready, address }),
+            Ok(None) => {
+                let status = end(&mut child)?;
+                Err(ServerError::Start { name: name.to_owned(), status, reason: said(child.stderr.take()) })
+            }
+            Err(error) => {
+                end(&mut child)?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// What drives its sockets, as it says itself.
+    #[must_use]
+    pub fn driver(&self) -> &str {
+        &self.ready.driver
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Makes sure that it still runs.
+    ///
+    /// # Errors
+    /// When it has ended; the error carries what it said.
+    pub fn check(&mut self) -> Result<(), ServerError> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => Err(ServerError::Ended {
+                name: self.name.clone(),
+                status,
+                reason: said(self.child.stderr.take()),
+            }),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended already if this fails.
+        let _ = end(&mut self.child);
+    }
+}
+
+/// Why there is no server to measure.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The executable could not be run.
+    #[error("cannot run {executable}: {source}")]
+    Spawn {
+        /// The executable.
+        executable: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// It did not become ready.
+    #[error("server {name} did not start ({status}): {reason}")]
+    Start {
+        /// The server.
+        name: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// What it said.
+        reason: String,
+    },
+    /// It ended while it was measured.
+    #[error("server {name} ended in the middle of the run ({status}): {reason}")]
+    Ended {
+        /// The server.
+        name: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// What it said.
+        reason: String,
+    },
+    /// The pipes to it or the wait for it failed.
+    #[error("cannot talk to a server: {0}")]
+    Pipe(#[from] io::Error),
+}
+
+fn arguments(name: &str, options: &ServeOptions) -> Vec<String> {
+    let mut arguments = vec!["serve".to_owned(), name.to_owned()];
+    let mut option = |name: &str, value: Option<String>| {
+        arguments.extend(value.map(|value| format!("--{name}={value}")));
+    };
+    option("addr", Some(options.address.to_string()));
+    option("workers", Some(options.workers.to_string()));
+    let cores = &options.cores;
+    option("cores", (!cores.is_empty()).then(|| cores.to_string()));
+    option("limit", options.limit.map(|limit| limit.to_string()));
+    option("placement", options.placement.map(|policy| policy.to_string()));
+    arguments
+}
+
+/// Its ready line; nothing if it ends or says anything else instead.
+fn await_ready(child: &mut Child) -> io::Result<Option<(Ready, SocketAddr)>> {
+    let Some(output) = &mut child.stdout else {
+        return Ok(None);
+    };
+    let patience = Timespec::try_from(READY_WITHIN).map_err(io::Error::other)?;
+    let mut output_ready = [PollFd::new(output, PollFlags::IN)];
+    poll(&mut output_ready, Some(&patience))?;
+    if output_ready[0].revents().is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("not ready after {} seconds", READY_WITHIN.as_secs()),
+        ));
+    }
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line)?;
+    let ready: Option<Ready> = serde_json::from_str(&line).ok();
+    Ok(ready.and_then(|ready| {
+        let address = *ready.addresses.first()?;
+        Some((ready, address))
+    }))
+}
+
+fn end(child: &mut Child) -> io::Result<ExitStatus> {
+    child.kill()?;
+    child.wait()
+}
+
+/// What the ended child has left on its standard error.
+fn said(stderr: Option<ChildStderr>) -> String {
+    let mut text = String::new();
+    // Whatever could be read is better than nothing.
+    let _ = stderr.map(|mut stderr| stderr.read_to_string(&mut text));
+    match text.trim() {
+        "" => "it said nothing".to_owned(),
+        said => said.strip_prefix("error: ").unwrap_or(said).to_owned(),
+    }
+}
+
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_executable_that_says_nothing_is_a_server_that_did_not_start() {
+        let error = Server::start(Path::new("/bin/true"), "epoll", &ServeOptions::default());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("epoll did not start"), "{error}");
+    }
+
+    #[test]
+    fn an_executable_that_is_not_there_is_named() {
+        let error = Server::start(Path::new("/none"), "epoll", &ServeOptions::default());
+        assert!(error.unwrap_err().to_string().contains("/none"));
+    }
+}

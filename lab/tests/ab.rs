@@ -1,0 +1,156 @@
+//! `corepool-lab ab` from the outside: what it prints, and how it fails.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use procfs::process::Process;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::{LAB, errors, json, lab};
+
+/// A run of a quarter of a second.
+const TINY: [&str; 5] = ["--pairs=4", "--restarts=2", "--slice=0.02", "--conns=4", "--seed=1"];
+
+fn ab(a: &str, b: &str, more: &[&str]) -> std::process::Output {
+    lab(&[&["ab", a, b], &TINY[..], more].concat())
+}
+
+#[test]
+fn the_json_has_every_key() {
+    let output = ab("epoll", "tokio-raw", &["--json=-"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let report = json(&output);
+    for (side, name) in [("a", "epoll"), ("b", "tokio-raw")] {
+        let side = &report[side];
+        assert_eq!(side["name"], name);
+        assert_eq!(side["driver"], "epoll");
+        assert_eq!(side["errors"], 0);
+        for key in [
+            "requests_per_second",
+            "server_cpu_us_per_request",
+            "client_cpu_us_per_request",
+            "p50_us",
+            "p99_us",
+            "p999_us",
+        ] {
+            assert!(side[key].as_f64().unwrap() > 0.0, "{key}: {side}");
+        }
+        assert!(side["context_switches_per_request"].is_f64(), "{side}");
+    }
+    for key in ["requests_per_second", "server_cpu_us_per_request", "p99_us"] {
+        let ratio = &report["ratios"][key];
+        let value = |key: &str| ratio[key].as_f64().unwrap();
+        assert!(value("low") <= value("median"), "{ratio}");
+        assert!(value("median") <= value("high"), "{ratio}");
+        assert!(ratio["verdict"].is_string(), "{ratio}");
+    }
+    let environment = &report["environment"];
+    for key in ["cpu", "kernel", "versions", "placement", "seed", "plan", "cores"] {
+        assert!(!environment[key].is_null(), "{key}: {environment}");
+    }
+}
+
+#[test]
+fn every_server_can_be_compared_and_names_its_driver() {
+    let servers = [
+        ("tokio-raw", "epoll"),
+        ("monoio-raw", "io_uring"),
+        ("compio-raw", "io_uring"),
+        ("compio-raw-managed", "io_uring"),
+        ("compio-raw-multishot", "io_uring"),
+        ("compio-raw-owned", "io_uring"),
+    ];
+    for (name, driver) in servers {
+        for more in [["--bytes=512", "--workers=1"], ["--bytes=300000", "--workers=2"]] {
+            let output = ab("epoll", name, &[&more[..], &["--json=-"]].concat());
+            assert!(output.status.success(), "{name}: {}", errors(&output));
+            assert_eq!(json(&output)["b"]["driver"], driver, "{name}");
+        }
+    }
+}
+
+#[test]
+fn connections_that_are_opened_for_each_request_lose_none() {
+    let output = ab("epoll", "compio-raw", &["--requests-per-connection=1"]);
+    assert!(output.status.success(), "{}", errors(&output));
+}
+
+#[test]
+fn the_table_names_what_was_compared_and_the_file_gets_the_json() {
+    let path = std::env::temp_dir().join(format!("corepool-lab-ab-{}.json", std::process::id()));
+    let output = ab("epoll", "epoll", &["--json", path.to_str().unwrap()]);
+    let report: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(report["a"]["name"], "epoll");
+    let table = String::from_utf8(output.stdout).unwrap();
+    for text in ["A = epoll (epoll)", "requests/s", "p99.9", "verdict", "seed 1"] {
+        assert!(table.contains(text), "{text}: {table}");
+    }
+}
+
+#[test]
+fn clients_on_the_core_of_the_server_are_told_loudly() {
+    let output = ab("epoll", "epoll", &["--server-cores=0", "--client-cores=0"]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("SHARED: CLIENTS RUN ON THE SERVER'S CORES"), "{table}");
+}
+
+#[test]
+fn what_cannot_be_done_is_named_and_ends_with_2() {
+    for (arguments, said) in [
+        (vec!["ab", "epoll", "nginx"], "there is no server `nginx`"),
+        (vec!["ab", "epoll", "epoll", "--conns=0"], "--conns is 0, but must be from 1"),
+        (vec!["ab", "epoll", "epoll", "--slice=x"], "--slice"),
+        (vec!["ab", "epoll", "epoll", "--client-cores=999"], "--client-cores names core 999"),
+        (vec!["ab", "epoll", "epoll", "--json=/no/such/file"], "--json /no/such/file"),
+        (vec!["ab", "epoll"], "<B>"),
+        (vec!["load", "127.0.0.1:1", "--seconds=0"], "--seconds is 0"),
+        (vec!["serve", "epoll", "--workers=1000"], "--workers is 1000"),
+        (vec!["serve", "nginx"], "compio-raw-multishot"),
+        (vec!["serve", "epoll", "--placement=near"], "always-other"),
+    ] {
+        let output = lab(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(errors(&output).contains(said), "{arguments:?}: {}", errors(&output));
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_is_named_and_ends_with_1() {
+    let mut run = Command::new(LAB)
+        .args(["ab", "epoll", "tokio-raw", "--pairs=10000", "--slice=0.02"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let victim = serving_child(run.id(), "tokio-raw");
+    kill_process(victim, Signal::KILL).unwrap();
+    let mut said = String::new();
+    run.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(1), "{said}");
+    let ended = "server tokio-raw ended in the middle of the run (signal: 9 (SIGKILL))";
+    assert!(said.contains(ended), "{said}");
+}
+
+/// The process that serves this for the lab; waits until it has the connections.
+fn serving_child(lab: u32, name: &str) -> Pid {
+    let process = |pid: u32| Process::new(i32::try_from(pid).unwrap());
+    let lab = process(lab).unwrap();
+    let serves = |child: &Process| {
+        let arguments = child.cmdline().unwrap_or_default();
+        let descriptors = child.fd_count().unwrap_or_default();
+        arguments.get(1..3) == Some(&["serve".to_owned(), name.to_owned()]) && descriptors > 64
+    };
+    loop {
+        let children = lab.task_main_thread().unwrap().children().unwrap();
+        let mut children = children.into_iter().filter_map(|child| process(child).ok());
+        if let Some(child) = children.find(serves) {
+            return Pid::from_raw(child.pid).unwrap();
+        }
+        std::thread::yield_now();
+    }
+}
