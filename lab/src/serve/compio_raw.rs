@@ -14,7 +14,6 @@ use compio::io::{AsyncRead, AsyncReadManaged, AsyncReadMulti, AsyncWriteExt};
 use compio::net::TcpStream;
 use compio::runtime::{Runtime, RuntimeBuilder};
 use futures_util::StreamExt;
-use rustix::io::Errno;
 
 use super::RECEIVE_BUFFER_BYTES;
 use super::ring::explain;
@@ -112,9 +111,10 @@ async fn echo_owned(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// More connections have bytes waiting than the pool has buffers.
+/// More connections have bytes waiting than the pool has buffers; the kernel's
+/// ENOBUFS, as compio passes it on.
 fn pool_is_empty(error: &io::Error) -> bool {
-    Errno::from_io_error(error) == Some(Errno::NOBUFS)
+    error.kind() == io::ErrorKind::ResourceBusy
 }
 
 /// One receive and reply without the pool; returns the bytes received.

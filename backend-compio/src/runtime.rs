@@ -1,0 +1,53 @@
+//! Starting one compio runtime on a ring, and driving one future on it.
+
+use std::io;
+use std::time::Duration;
+
+use compio::driver::DriverType;
+use compio::runtime::{Runtime, submit};
+use corepool_core::backend::Backend;
+use corepool_core::cores::CoreId;
+use corepool_core::error::Unavailable;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use rustix::io::Errno;
+
+use crate::memory::Current;
+use crate::op::Timer;
+use crate::{Compio, Config};
+
+/// See `Backend::run`.
+pub(crate) fn run<F: Future>(
+    core: Option<CoreId>,
+    config: &Config,
+    root: impl FnOnce(&'static str) -> F,
+) -> Result<F::Output, Unavailable> {
+    core.map_or(Ok(()), corepool_os::pin).map_err(|error| {
+        let advice = "Choose cores of this process's affinity mask";
+        Unavailable::new(Compio::NAME, error.to_string(), advice, error)
+    })?;
+    let builder = config.builder()?;
+    let runtime = builder.build().and_then(prove).map_err(|error| {
+        corepool_os::ring::explain(Compio::NAME, config.ring_entries, config.kernel_needed(), error)
+    })?;
+    let _current = Current::new(config.waiting_buffers_max);
+    Ok(runtime.block_on(async {
+        // compio polls the future of `block_on` in every turn of its loop; this polls the root when it was woken.
+        let mut only = FuturesUnordered::from_iter([root(DRIVER)]);
+        only.next().await.unwrap_or_else(|| unreachable!("it has one future"))
+    }))
+}
+
+const DRIVER: &str = "io_uring";
+
+/// Proves that operations really go through a ring, all the way and back.
+fn prove(runtime: Runtime) -> io::Result<Runtime> {
+    if runtime.driver_type() != DriverType::IoUring {
+        return Err(io::Error::other(format!("compio chose the driver {:?}", runtime.driver_type())));
+    }
+    match runtime.block_on(async { submit(Timer::after(Duration::ZERO)).await.0 }) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::TIME) => Ok(runtime),
+        Err(error) => Err(error),
+        Ok(_) => Err(io::Error::other("a timer in the ring never expired")),
+    }
+}

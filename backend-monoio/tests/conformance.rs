@@ -1,0 +1,7 @@
+//! monoio keeps the contract of the seam.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    corepool_testkit::run::<corepool_monoio::Monoio>(&[])
+}

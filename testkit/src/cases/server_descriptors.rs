@@ -1,0 +1,33 @@
+//! A process that runs out of descriptors, and gets some back.
+
+use std::net::TcpStream;
+use std::time::Instant;
+
+use socket2::{Domain, Socket, Type};
+
+use crate::handlers::Echo;
+use crate::harness::SocketBackend;
+use crate::peer::Peer;
+use crate::process::exhaust_descriptors;
+use crate::served::{config, serve};
+
+pub(super) fn accepting_pauses_without_spinning_and_resumes<B: SocketBackend>() {
+    let server = serve::<B, _>(&config(2).max_connections(100), Echo);
+    // Sockets that need no descriptor any more to connect.
+    let sockets = [(); 8].map(|()| Socket::new(Domain::IPV4, Type::STREAM, None).unwrap());
+    let exhausted = exhaust_descriptors();
+    let begun = Instant::now();
+    for socket in &sockets {
+        socket.connect(&server.address().into()).unwrap();
+    }
+    server.until(|stats| stats.total(|counts| counts.accept_errors) >= 20);
+    let errors = server.stats().total(|counts| counts.accept_errors);
+    let most = 20 + u64::try_from(begun.elapsed().as_millis()).unwrap() / 5;
+    assert!(errors < most, "{errors} failed accepts, more than 200 a second: it spins");
+    drop(exhausted);
+    for socket in sockets {
+        Peer::from(TcpStream::from(socket)).exchange(1000);
+    }
+    let stats = server.end();
+    assert_eq!(stats.total(|counts| counts.completed), 8);
+}
