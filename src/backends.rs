@@ -52,7 +52,7 @@ impl<H, F: Fn(&WorkerInfo) -> H + Clone + Send + Sync + 'static> Factory<H> for 
 
 /// A handler that runs on every backend that is compiled in.
 ///
-/// Nobody implements this: whoever implements [`Handler`] for every `B: Backend` has it.
+/// Nobody implements this: whoever implements [`Handler`](corepool_core::Handler) for every `B: Backend` has it.
 pub trait AnyHandler: per_feature::OnTokio + per_feature::OnCompio + per_feature::OnMonoio {}
 
 impl<H: per_feature::OnTokio + per_feature::OnCompio + per_feature::OnMonoio> AnyHandler for H {}

@@ -21,8 +21,9 @@ pub struct Config {
     /// only when data is there. That costs one more system call for each message, and saves the memory of all who
     /// wait. Default: 1024, for 20 MiB. It limits neither connections nor loans.
     pub waiting_buffers_max: usize,
-    /// How many tasks are polled between two looks at the ring. Default: 256, so that the replies to what came in
-    /// one turn are submitted together. Smaller answers new input sooner, larger makes fewer system calls.
+    /// How many tasks are polled between two looks at the ring; no more than a quarter of `ring_entries`, so that
+    /// what they begin fits. Default: 256, so that the replies to what came in one turn are submitted together.
+    /// Smaller answers new input sooner, larger makes fewer system calls.
     pub event_interval: u32,
     /// Completions are delivered when the worker asks for them, not by interrupting it: less work, and better
     /// batches. Default: true; it needs kernel 6.1.
@@ -72,7 +73,7 @@ impl Config {
         let mut builder = RuntimeBuilder::new();
         builder
             .with_proactor(ring)
-            .event_interval(self.event_interval as usize)
+            .event_interval(self.event_interval.min((self.ring_entries / 4).max(1)) as usize)
             .sync_queue_size(self.remote_wakes_max as usize);
         Ok(builder)
     }

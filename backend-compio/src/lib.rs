@@ -13,6 +13,12 @@
 //! withdrawn when the server finds the connection idle, and what it brings in that moment is kept. A connection
 //! that is idle waits for readiness, and holds nothing.
 //!
+//! # Why a receive has a buffer of its own
+//! The other ways were measured, with 4 and 64 connections, 512 B and 16 KiB. A ring of buffers that the kernel picks
+//! from costs 2 to 20 % more CPU for a request, single-shot or multishot: its buffers are used in turn, and none is
+//! warm. Waiting for readiness and then calling `recv(2)` costs up to 16 % more. Multishot is no faster than this, has
+//! no backpressure, and compio 0.19 frees it twice when a runtime ends in the middle.
+//!
 //! # Unsafe
 //! In `op` alone: what the entries of our own operations point to.
 #![deny(unsafe_code)]

@@ -66,7 +66,7 @@ unsafe impl OpCode for Receive {
 }
 
 /// Ends every operation in flight on a descriptor; each of them completes, with `ECANCELED` or with what it has
-/// achieved. Operations that are submitted later are left alone.
+/// achieved. Operations that are submitted later are left alone. The result is how many were found.
 ///
 /// The kernel looks through everything that is in flight in the ring, so this is not for every message.
 pub(crate) struct Withdraw<S>(pub(crate) Rc<S>);

@@ -36,11 +36,7 @@ impl<S: AsFd + 'static> Withdrawal<S> {
         let request = self.0.get_or_insert_with(|| submit(Withdraw(Rc::clone(target))));
         let BufResult(answer, _) = ready!(Pin::new(request).poll(cx));
         self.0 = None;
-        Poll::Ready(match answer.map_err(|error| (Errno::from_io_error(&error), error)) {
-            // Nothing was in flight (any more), or what was is being ended.
-            Ok(_) | Err((Some(Errno::NOENT | Errno::ALREADY), _)) => Ok(()),
-            Err((_, error)) => Err(error),
-        })
+        Poll::Ready(answer.map(|_count| ()))
     }
 
     /// Waits for the answer to a request that is under way.

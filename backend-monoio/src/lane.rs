@@ -7,23 +7,26 @@
 
 use std::cell::Cell;
 use std::future::poll_fn;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::turns;
 
-/// Performs operations that give an `O`, on an `H`.
-pub(crate) struct Lane<O, H> {
-    desk: Rc<Desk<O>>,
+/// Performs operations that give an `O`, on an `H`, with the help of an `S`.
+pub(crate) struct Lane<S, O, H> {
+    desk: Rc<Desk<S, O>>,
     /// Performs what is asked for. Ends when it is told to, and gives its half back.
     clerk: Pin<Box<dyn Future<Output = H>>>,
     is_busy: bool,
 }
 
-struct Desk<O> {
+/// What a lane shares with its clerk: a call, an outcome, and what the operations need.
+pub(crate) struct Desk<S, O> {
     call: Cell<Call>,
     output: Cell<Option<O>>,
+    shared: S,
 }
 
 /// What is to be done next.
@@ -34,19 +37,26 @@ enum Call {
     End,
 }
 
-impl<O: 'static, H: 'static> Lane<O, H> {
+impl<S: Default + 'static, O: 'static, H: 'static> Lane<S, O, H> {
     /// A lane whose operations are calls of `operation`.
-    pub(crate) fn new(mut half: H, mut operation: impl AsyncFnMut(&mut H) -> O + 'static) -> Self {
-        let desk = Rc::new(Desk { call: Cell::new(Call::Nothing), output: Cell::new(None) });
+    pub(crate) fn new(mut half: H, operation: impl AsyncFn(&mut H, &Rc<Desk<S, O>>) -> O + 'static) -> Self {
+        let desk =
+            Rc::new(Desk { call: Cell::new(Call::Nothing), output: Cell::new(None), shared: S::default() });
         let clerks_desk = Rc::clone(&desk);
         let clerk = Box::pin(async move {
             while let Call::Operation = poll_fn(|_| clerks_desk.poll_call()).await {
-                let output = operation(&mut half).await;
+                let output = operation(&mut half, &clerks_desk).await;
                 clerks_desk.output.set(Some(output));
             }
             half
         });
         Self { desk, clerk, is_busy: false }
+    }
+
+    /// What the operations need.
+    #[inline]
+    pub(crate) fn shared(&self) -> &S {
+        &self.desk.shared
     }
 
     /// Whether an operation has begun and its outcome has not been taken.
@@ -89,7 +99,7 @@ impl<O: 'static, H: 'static> Lane<O, H> {
     }
 }
 
-impl<O> Desk<O> {
+impl<S, O> Desk<S, O> {
     /// Waits for a call, without a waker: whoever calls polls the clerk.
     #[inline]
     fn poll_call(&self) -> Poll<Call> {
@@ -100,11 +110,20 @@ impl<O> Desk<O> {
     }
 }
 
+impl<S, O> Deref for Desk<S, O> {
+    type Target = S;
+
+    #[inline]
+    fn deref(&self) -> &S {
+        &self.shared
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn call(lane: &mut Lane<usize, Vec<u32>>) -> usize {
+    fn call(lane: &mut Lane<(), usize, Vec<u32>>) -> usize {
         lane.begin();
         match lane.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(length) => length,
@@ -114,7 +133,7 @@ mod tests {
 
     #[test]
     fn operations_follow_each_other_on_one_half_that_comes_back() {
-        let mut lane = Lane::new(Vec::new(), async |half: &mut Vec<u32>| {
+        let mut lane = Lane::new(Vec::new(), async |half: &mut Vec<u32>, _desk: &Rc<Desk<(), usize>>| {
             half.push(7);
             half.len()
         });
@@ -124,15 +143,14 @@ mod tests {
 
     #[test]
     fn an_operation_that_waits_stays_in_flight() {
-        let gate = Rc::new(Cell::new(false));
-        let seen = Rc::clone(&gate);
-        let mut lane = Lane::new((), async move |_half: &mut ()| {
-            poll_fn(|_cx| if seen.get() { Poll::Ready(()) } else { Poll::Pending }).await;
+        type Gate = Cell<bool>;
+        let mut lane = Lane::new((), async |_half: &mut (), gate: &Rc<Desk<Gate, ()>>| {
+            poll_fn(|_cx| if gate.get() { Poll::Ready(()) } else { Poll::Pending }).await;
         });
         let cx = &mut Context::from_waker(Waker::noop());
         lane.begin();
         assert!(lane.poll(cx).is_pending() && lane.poll(cx).is_pending() && lane.is_busy());
-        gate.set(true);
+        lane.shared().set(true);
         assert!(lane.poll(cx).is_ready() && !lane.is_busy());
     }
 }

@@ -65,7 +65,7 @@ impl Listener for MonoioListener {
 /// Waits until a socket is ready, and can be made to stop.
 struct Gate {
     /// Polls the epoll instance.
-    lane: Lane<io::Result<()>, TcpStream>,
+    lane: Lane<(), io::Result<()>, TcpStream>,
     epoll: Handle,
     /// Ready for ever; outside of the epoll instance until the gate is to be idle.
     bell: OwnedFd,
@@ -78,7 +78,7 @@ impl Gate {
         epoll::add(&epoll, socket, EventData::new_u64(0), EventFlags::IN)?;
         let bell = eventfd(1, EventfdFlags::CLOEXEC)?;
         let (stream, epoll) = handle::attach(epoll)?;
-        let lane = Lane::new(stream, async |stream: &mut TcpStream| stream.readable(false).await);
+        let lane = Lane::new(stream, async |stream: &mut TcpStream, _desk: &_| stream.readable(false).await);
         Ok(Self { lane, epoll, bell, is_rung: false })
     }
 

@@ -9,8 +9,8 @@ use corepool_core::buffer::Buffer;
 use monoio::io::{AsyncWriteRent, OwnedWriteHalf};
 use monoio::net::TcpStream;
 
-use crate::bytes::Outgoing;
-use crate::lane::Lane;
+use crate::bytes::{Outgoing, OutgoingKey};
+use crate::lane::{Desk, Lane};
 
 /// The half of a connection that sends. monoio shuts the socket down for writing when one is dropped alone;
 /// ours are reunited with the other half.
@@ -18,15 +18,12 @@ pub(crate) type WriteHalf = OwnedWriteHalf<TcpStream>;
 
 /// Sends on one connection.
 pub(crate) struct Sender {
-    lane: Lane<io::Result<()>, WriteHalf>,
-    outgoing: Rc<Outgoing>,
+    lane: Lane<Outgoing, io::Result<()>, WriteHalf>,
 }
 
 impl Sender {
     pub(crate) fn new(half: WriteHalf) -> Self {
-        let outgoing = Rc::<Outgoing>::default();
-        let source = Rc::clone(&outgoing);
-        Self { lane: Lane::new(half, async move |half| send_all(half, &source).await), outgoing }
+        Self { lane: Lane::new(half, send_all) }
     }
 
     /// Whether a send has begun whose outcome has not been taken.
@@ -39,14 +36,14 @@ impl Sender {
     #[inline]
     pub(crate) fn send(&mut self, bytes: SendBuf<Buffer>) {
         self.lane.begin();
-        self.outgoing.set(bytes);
+        self.lane.shared().set(bytes);
     }
 
     /// Waits until all has been sent, or an error; then what was to be sent is dropped.
     #[inline]
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = ready!(self.lane.poll(cx));
-        self.outgoing.clear();
+        self.lane.shared().clear();
         Poll::Ready(outcome)
     }
 
@@ -56,9 +53,9 @@ impl Sender {
     }
 }
 
-async fn send_all(half: &mut WriteHalf, outgoing: &Rc<Outgoing>) -> io::Result<()> {
+async fn send_all(half: &mut WriteHalf, outgoing: &Rc<Desk<Outgoing, io::Result<()>>>) -> io::Result<()> {
     while !outgoing.is_over() {
-        let (result, _key) = half.write(outgoing.lock()).await;
+        let (result, _key) = half.write(OutgoingKey::lock(outgoing)).await;
         match result? {
             0 => return Err(io::ErrorKind::WriteZero.into()),
             count => outgoing.advance(count),

@@ -89,6 +89,10 @@ pub trait Socket: Send + 'static {
 
 /// A connection that one runtime drives, on the thread that attached it.
 ///
+/// A send makes progress for certain only while [`poll_flush`](Self::poll_flush) or
+/// [`poll_detach`](Self::poll_detach) is polled. Dropping a connection without [`poll_close`](Self::poll_close)
+/// closes it soon, and without waiting; the server never does that.
+///
 /// # Cancel safety
 /// Every `poll_` method keeps its state in the connection. A caller may stop polling at any moment and poll
 /// the same or another method later; no byte is lost or sent twice, and the waker of the last call to a
@@ -158,7 +162,7 @@ pub trait Conn: Sized + Unpin + 'static {
     fn poll_detach(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Detached<Self::Socket>>>;
 
     /// Closes at once: ends what is in flight and waits until the runtime holds nothing of this connection.
-    /// Ready at once when the connection is closed or detached already.
+    /// Nothing is being sent or received afterwards. Ready at once when the connection is closed or detached.
     ///
     /// Bytes not yet flushed are dropped. Input not yet received makes the kernel reset the connection; the
     /// server's close path receives it first.

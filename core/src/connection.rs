@@ -132,8 +132,9 @@ impl<B: Backend> Connection<B> {
     /// What the socket reports. The unsent rest is dropped.
     ///
     /// # Cancel safety
-    /// Once polled, the send goes on when the future is dropped: it is finished by the next receive, send or
-    /// flush, or when the handler ends. A future that was dropped before its first poll sends nothing.
+    /// Once the send has begun, it goes on when the future is dropped: it is finished by the next receive, send
+    /// or flush, or when the handler ends. It begins at the first poll, if nothing sent before is unflushed, and
+    /// else when that is flushed; a future that is dropped before has sent nothing.
     pub fn send(&mut self, bytes: impl Into<SendBuf<LoanOf<B>>>) -> SendAll<'_, B> {
         SendAll { connection: self, bytes: Some(bytes.into()) }
     }

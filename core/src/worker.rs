@@ -83,6 +83,7 @@ pub async fn worker<B: Backend, H: Handler<B>>(
         phase: Phase::Serving,
         backoff: None,
         sweep: None,
+        last_call: None,
         logged: None,
     };
     started(Ok(driver));
@@ -112,6 +113,8 @@ struct Worker<B: Backend, H> {
     backoff: Option<Timer>,
     /// Runs while connections are open.
     sweep: Option<Timer>,
+    /// Runs from the begin of a drain until the listeners are emptied once more, and closed.
+    last_call: Option<Timer>,
     /// When failing to accept was last reported.
     logged: Option<Instant>,
 }
@@ -146,20 +149,26 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
         let settings = self.local.settings();
         self.phase = Phase::Draining(Box::pin(B::sleep(settings.grace)));
         self.backoff = None;
-        // Whoever has connected before is still served: the queues are emptied before they are closed.
-        let queued_max = settings.backlog;
-        for index in 0..self.listeners.len() {
-            for _ in 0..queued_max {
-                let Ok(Some((socket, peer))) = self.listeners[index].try_accept() else { break };
-                self.admit(socket, peer);
-            }
-        }
+        // Whoever has connected before is still served. A handshake whose last part is still on its way gets
+        // until the last call; then the listeners are closed.
+        self.accept_queued();
+        self.last_call = Some(Box::pin(B::sleep(DRAIN_SWEEP_INTERVAL)));
         self.local.registry().kick_all();
         self.sweep = None; // the next one comes sooner
     }
 
+    fn accept_queued(&mut self) {
+        for index in 0..self.listeners.len() {
+            for _ in 0..self.local.settings().backlog {
+                let Ok(Some((socket, peer))) = self.listeners[index].try_accept() else { break };
+                self.admit(socket, peer);
+            }
+        }
+    }
+
     fn abort(&mut self) {
         self.phase = Phase::Aborting;
+        self.last_call = None;
         self.local.registry().abort_all();
     }
 
@@ -301,6 +310,13 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
                 }
             }
             Phase::Aborting => {}
+        }
+        if let Some(last_call) = &mut self.last_call {
+            ready!(last_call.as_mut().poll(cx));
+            self.last_call = None;
+            self.accept_queued();
+            self.local.registry().kick_all();
+            self.sweep(cx);
         }
         while let Some(listener) = self.listeners.last_mut() {
             ready!(listener.poll_close(cx));

@@ -119,6 +119,13 @@ impl Outcome {
         estimate(&restarts, resamples, self.seed)
     }
 
+    fn add(&mut self, a: &CleanSlice, b: &CleanSlice) {
+        let pair = Pair { a: a.figures, b: b.figures };
+        self.restarts.last_mut().into_iter().for_each(|pairs| pairs.push(pair));
+        self.sides[Side::A as usize].add(a);
+        self.sides[Side::B as usize].add(b);
+    }
+
     /// What was lost, if anything was.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
@@ -145,6 +152,13 @@ impl Measured {
             failed: Slice::empty(),
             failed_slices: 0,
         }
+    }
+
+    fn add(&mut self, clean: &CleanSlice) {
+        self.clients.append(&clean.slice);
+        self.server.cpu += clean.spent.cpu;
+        self.server.switches += clean.spent.switches;
+        self.server.threads_ended += clean.spent.threads_ended;
     }
 
     /// Its figures over all clean slices.
@@ -210,18 +224,13 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
             clean[side as usize] = self.slice(side, servers)?;
         }
         self.outcome.pairs_tried += 1;
-        let [Some((slice_a, spent_a)), Some((slice_b, spent_b))] = clean else {
-            self.failed_in_a_row += 1;
-            return Ok(());
-        };
-        self.failed_in_a_row = 0;
-        let figures = (Figures::new(&slice_a, spent_a), Figures::new(&slice_b, spent_b));
-        if let ((Some(a), Some(b)), Some(pairs)) = ((figures.0, figures.1), self.outcome.restarts.last_mut())
-        {
-            pairs.push(Pair { a, b });
+        match clean {
+            [Some(a), Some(b)] => {
+                self.failed_in_a_row = 0;
+                self.outcome.add(&a, &b);
+            }
+            _ => self.failed_in_a_row += 1,
         }
-        self.outcome.sides[Side::A as usize].add(&slice_a, spent_a);
-        self.outcome.sides[Side::B as usize].add(&slice_b, spent_b);
         Ok(())
     }
 
@@ -230,21 +239,21 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
         &mut self,
         side: Side,
         servers: &mut [Server; 2],
-    ) -> Result<Option<(Slice, Spent)>, ComparisonError> {
+    ) -> Result<Option<CleanSlice>, ComparisonError> {
         let server = &mut servers[side as usize];
-        server.check()?;
-        let before = Usage::when_idle(server.pid())?;
+        let before = usage(server)?;
         let slice = self.clients.run(side, self.plan.slice)?;
-        server.check()?;
-        let spent = Usage::when_idle(server.pid())?.since(&before);
+        let spent = usage(server)?.since(&before);
         let measured = &mut self.outcome.sides[side as usize];
         measured.slices += 1;
-        if slice.requests > 0 && slice.faults.total() == 0 {
-            return Ok(Some((slice, spent)));
+        match Figures::new(&slice, spent) {
+            Some(figures) if slice.faults.total() == 0 => Ok(Some(CleanSlice { figures, slice, spent })),
+            _ => {
+                measured.failed_slices += 1;
+                measured.failed.append(&slice);
+                Ok(None)
+            }
         }
-        measured.failed_slices += 1;
-        measured.failed.append(&slice);
-        Ok(None)
     }
 
     fn random_order(&mut self) -> [Side; 2] {
@@ -257,12 +266,23 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
     }
 }
 
-impl Measured {
-    fn add(&mut self, slice: &Slice, spent: Spent) {
-        self.clients.append(slice);
-        self.server.cpu += spent.cpu;
-        self.server.switches += spent.switches;
-        self.server.threads_ended += spent.threads_ended;
+/// A slice without a lost request.
+struct CleanSlice {
+    figures: Figures,
+    slice: Slice,
+    spent: Spent,
+}
+
+/// What a server has used so far; if that cannot be read because it has ended,
+/// then that is the error.
+fn usage(server: &mut Server) -> Result<Usage, ComparisonError> {
+    server.check()?;
+    match Usage::when_idle(server.pid()) {
+        Ok(usage) => Ok(usage),
+        Err(error) => {
+            server.check()?;
+            Err(error.into())
+        }
     }
 }
 

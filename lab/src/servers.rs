@@ -40,7 +40,11 @@ impl Server {
             Ok(Some((ready, address))) => Ok(Self { name: name.to_owned(), child, ready, address }),
             Ok(None) => {
                 let status = end(&mut child)?;
-                Err(ServerError::Start { name: name.to_owned(), status, reason: said(child.stderr.take()) })
+                Err(ServerError::Start {
+                    name: name.to_owned(),
+                    status,
+                    reason: said(name, child.stderr.take()),
+                })
             }
             Err(error) => {
                 end(&mut child)?;
@@ -77,7 +81,7 @@ impl Server {
             Some(status) => Err(ServerError::Ended {
                 name: self.name.clone(),
                 status,
-                reason: said(self.child.stderr.take()),
+                reason: said(&self.name, self.child.stderr.take()),
             }),
         }
     }
@@ -103,7 +107,7 @@ pub enum ServerError {
         source: io::Error,
     },
     /// It did not become ready.
-    #[error("server {name} did not start ({status}): {reason}")]
+    #[error("server {name} did not start: {reason} ({status})")]
     Start {
         /// The server.
         name: String,
@@ -113,7 +117,7 @@ pub enum ServerError {
         reason: String,
     },
     /// It ended while it was measured.
-    #[error("server {name} ended in the middle of the run ({status}): {reason}")]
+    #[error("server {name} ended in the middle of the run: {reason} ({status})")]
     Ended {
         /// The server.
         name: String,
@@ -169,15 +173,16 @@ fn end(child: &mut Child) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// What the ended child has left on its standard error.
-fn said(stderr: Option<ChildStderr>) -> String {
+/// What the ended child has left on its standard error, without the words that
+/// our own error begins with.
+fn said(name: &str, stderr: Option<ChildStderr>) -> String {
     let mut text = String::new();
     // Whatever could be read is better than nothing.
     let _ = stderr.map(|mut stderr| stderr.read_to_string(&mut text));
-    match text.trim() {
-        "" => "it said nothing".to_owned(),
-        said => said.strip_prefix("error: ").unwrap_or(said).to_owned(),
-    }
+    let text = text.trim();
+    let prefixes = ["error: ".to_owned(), format!("`{name}` cannot start: "), format!("`{name}` stopped: ")];
+    let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+    if text.is_empty() { "it said nothing".to_owned() } else { text.to_owned() }
 }
 
 const READY_WITHIN: Duration = Duration::from_secs(10);

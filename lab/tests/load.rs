@@ -21,7 +21,7 @@ fn the_table_shows_what_was_asked_for() {
     let address = echo().to_string();
     let output = lab(&["load", &address, "--conns=3", "--seconds=0.1", "--threads=2"]);
     let table = String::from_utf8(output.stdout).unwrap();
-    for text in ["3 connections x 512 B on 2 thread(s)", "requests/s", &address] {
+    for text in ["3 connections x 512 B on 2 threads", "requests/s", &address] {
         assert!(table.contains(text), "{text}: {table}");
     }
 }

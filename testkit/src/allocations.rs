@@ -18,7 +18,8 @@ const WARM_UP: usize = 500;
 /// Messages that are counted.
 const COUNTED: usize = 2000;
 
-/// What may be allocated besides, while so many messages pass: a worker's sweep boxes its timer.
+/// How far the count may be off: a worker's sweep boxes its timer, and an operation may begin before the first
+/// message that is counted, or after the last.
 const BESIDES: usize = COUNTED / 50;
 
 /// Asserts that in steady state a message costs `by_the_runtime` allocations, no more and no fewer: none of ours,
@@ -48,7 +49,7 @@ fn expect<B: SocketBackend, H: Handler<B> + Copy + Send + Sync>(
     server.join();
     let expected = by_the_runtime * COUNTED;
     assert!(
-        (expected..expected + BESIDES).contains(&found),
+        found.abs_diff(expected) < BESIDES,
         "{what} of {bytes} bytes: {found} allocations for {COUNTED} messages, {expected} were expected"
     );
 }

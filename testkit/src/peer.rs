@@ -15,7 +15,7 @@ use crate::pattern::Pattern;
 /// Any free port of this machine's loopback.
 pub(crate) const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// More than the buffers of any connection hold, in bytes.
+/// More than the kernel keeps, in bytes, of what is sent to an end that has read little or nothing so far.
 pub(crate) const TOO_MUCH: usize = 32 << 20;
 
 /// A peer that waits longer than this for a byte has failed, and says where.

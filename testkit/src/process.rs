@@ -55,6 +55,15 @@ pub(crate) fn raise_descriptor_limit() -> io::Result<()> {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
 }
 
+/// How many bytes the kernel keeps for one connection at the most: both buffers of both ends.
+pub(crate) fn kernel_buffers_max() -> usize {
+    let most = |name| {
+        let limits = fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap();
+        limits.split_whitespace().nth(2).and_then(|most| most.parse::<usize>().ok()).unwrap()
+    };
+    2 * (most("tcp_rmem") + most("tcp_wmem"))
+}
+
 /// How many connections wait to be accepted by the IPv4 listeners of a port.
 pub(crate) fn accept_queue(port: u16) -> u64 {
     let table = fs::read_to_string("/proc/net/tcp").unwrap();

@@ -22,11 +22,11 @@ pub(super) struct Connection {
     socket: Option<OwnedFd>,
     state: State,
     /// The request under way: what it is, how much of it has been sent and
-    /// echoed, and when it began.
+    /// echoed, and when it was due.
     offset: Offset,
     sent: usize,
     received: usize,
-    begun: Instant,
+    due: Instant,
     /// Requests begun on this socket.
     requests: u64,
 }
@@ -45,8 +45,8 @@ enum State {
 pub(super) enum Progress {
     /// The request is still under way.
     Waiting,
-    /// The reply is complete; the request began at this time.
-    Replied { begun: Instant },
+    /// The reply is complete; the request was due at this time.
+    Replied { due: Instant },
 }
 
 impl Connection {
@@ -59,7 +59,7 @@ impl Connection {
             offset: Pattern::first(key),
             sent: 0,
             received: 0,
-            begun: now,
+            due: now,
             requests: 0,
         }
     }
@@ -94,12 +94,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Begins the next request.
-    pub(super) fn begin(&mut self, now: Instant, pattern: &Pattern) -> Result<(), Fault> {
+    /// Begins the next request, which was due at this time.
+    pub(super) fn begin(&mut self, due: Instant, pattern: &Pattern) -> Result<(), Fault> {
         self.offset = Pattern::next(self.offset);
         self.sent = 0;
         self.received = 0;
-        self.begun = now;
+        self.due = due;
         self.requests += 1;
         if self.state == State::Connecting {
             return Ok(());
@@ -177,7 +177,7 @@ impl Connection {
             self.received = end;
             if end == pattern.bytes() {
                 self.state = State::Idle;
-                return Ok(Progress::Replied { begun: self.begun });
+                return Ok(Progress::Replied { due: self.due });
             }
             if count < buffer.len() && !ending {
                 return Ok(Progress::Waiting);

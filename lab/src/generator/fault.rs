@@ -27,7 +27,7 @@ impl fmt::Display for Fault {
             Self::Broken(error) => write!(f, "connection broken: {error}"),
             Self::Closed => f.write_str("connection closed before the reply was complete"),
             Self::WrongBytes => f.write_str("reply with wrong bytes"),
-            Self::Stalled => write!(f, "no reply for {} seconds", super::fleet::STALLED_AFTER.as_secs()),
+            Self::Stalled => write!(f, "no reply for {} seconds", super::fleet::STALLED_AFTER_LOOKS),
         }
     }
 }

@@ -76,6 +76,8 @@ struct Sockets {
 struct Run {
     deadline: Instant,
     last_reply: Instant,
+    /// How often the watchdog has looked since then.
+    looks: u32,
     in_flight: usize,
     requests: u64,
 }
@@ -113,7 +115,8 @@ impl Fleet {
         self.latencies.reset();
         let cpu = thread_cpu_time();
         let begun = Instant::now();
-        let mut run = Run { deadline: begun + duration, last_reply: begun, in_flight: 0, requests: 0 };
+        let mut run =
+            Run { deadline: begun + duration, last_reply: begun, looks: 0, in_flight: 0, requests: 0 };
         self.sockets.watch_again_in(WATCHDOG_INTERVAL)?;
         self.due.extend(0..self.connections.len());
         self.begin_due(begun, &mut run);
@@ -137,8 +140,8 @@ impl Fleet {
         })
     }
 
-    /// From the begin of each request of the last slice to the end of its
-    /// reply, in nanoseconds.
+    /// From when each request of the last slice was due to the end of its reply,
+    /// in nanoseconds.
     #[must_use]
     pub const fn latencies(&self) -> &Histogram<u64> {
         &self.latencies
@@ -162,18 +165,19 @@ impl Fleet {
 
     fn handle(&mut self, event: Event, now: Instant, run: &mut Run) -> io::Result<()> {
         if event.data.u64() == WATCHDOG {
-            return self.look_for_stall(now, run);
+            return self.look_for_stall(run);
         }
         let key = usize::try_from(event.data.u64()).map_err(io::Error::other)?;
         let connection = &mut self.connections[key];
         let was_exchanging = connection.is_exchanging();
         match self.sockets.advance(connection, event.flags) {
             Ok(Progress::Waiting) => {}
-            Ok(Progress::Replied { begun }) => {
-                let latency = now.saturating_duration_since(begun).as_nanos();
+            Ok(Progress::Replied { due }) => {
+                let latency = now.saturating_duration_since(due).as_nanos();
                 self.latencies.saturating_record(u64::try_from(latency).unwrap_or(u64::MAX));
                 run.requests += 1;
                 run.last_reply = now;
+                run.looks = 0;
                 run.in_flight -= 1;
                 if now < run.deadline {
                     self.due.push(key);
@@ -187,9 +191,11 @@ impl Fleet {
         Ok(())
     }
 
-    /// Gives the slice up if no reply has come for too long.
-    fn look_for_stall(&mut self, now: Instant, run: &mut Run) -> io::Result<()> {
-        if now.saturating_duration_since(run.last_reply) < STALLED_AFTER {
+    /// Gives the slice up if no reply has come for too long. Looks are counted
+    /// and not the time, which may pass while the machine itself stands still.
+    fn look_for_stall(&mut self, run: &mut Run) -> io::Result<()> {
+        run.looks += 1;
+        if run.looks < STALLED_AFTER_LOOKS {
             return self.sockets.watch_again_in(WATCHDOG_INTERVAL);
         }
         for key in 0..self.connections.len() {
@@ -198,7 +204,6 @@ impl Fleet {
             }
         }
         self.due.clear();
-        run.deadline = now;
         run.in_flight = 0;
         Ok(())
     }
@@ -259,9 +264,8 @@ fn thread_cpu_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// Without a reply for so long a slice is given up.
-pub(super) const STALLED_AFTER: Duration = Duration::from_secs(5);
-
+/// A slice is given up when the watchdog has looked so often without a reply.
+pub(super) const STALLED_AFTER_LOOKS: u32 = 5;
 const WATCHDOG_INTERVAL: Duration = Duration::from_secs(1);
 const WATCHDOG: u64 = u64::MAX;
 const EVENTS_PER_WAIT: usize = 256;

@@ -56,7 +56,7 @@ pub struct Slice {
     pub elapsed: Duration,
     /// CPU time of the client threads.
     pub cpu: Duration,
-    /// From the begin of each request to the end of its reply, in nanoseconds.
+    /// From when each request was due to the end of its reply, in nanoseconds.
     pub latencies: Histogram<u64>,
     /// What was lost.
     pub faults: Faults,

@@ -34,13 +34,13 @@ pub fn load(report: &LoadReport) -> String {
         }
     }
     table.add_row(["requests".to_owned(), report.requests.to_string()]);
-    table.add_row(["lost".to_owned(), report.faults.to_string()]);
+    table.add_row(["lost requests".to_owned(), report.errors.to_string()]);
     align_numbers(&mut table, 1..2);
     format!(
-        "{} connections x {} B on {} thread(s)\n{}\n\n{table}",
-        report.connections,
+        "{} x {} B on {}\n{}\n\n{table}",
+        count(report.connections, "connection"),
         report.bytes,
-        report.threads,
+        count(report.threads, "thread"),
         machine(&report.environment),
     )
 }
@@ -49,9 +49,10 @@ fn header(report: &Report) -> String {
     let plan = &report.environment.plan;
     let mut text =
         format!("A = {} ({}), B = {} ({})\n", report.a.name, report.a.driver, report.b.name, report.b.driver);
-    let _ = write!(text, "{} connections x {} B, {} worker(s)", plan.connections, plan.bytes, plan.workers);
+    let (connections, workers) = (count(plan.connections, "connection"), count(plan.workers, "worker"));
+    let _ = write!(text, "{connections} x {} B, {workers}", plan.bytes);
     if plan.requests_per_connection > 0 {
-        let _ = write!(text, ", {} request(s) per connection", plan.requests_per_connection);
+        let _ = write!(text, ", a new connection after {} requests", plan.requests_per_connection);
     }
     if let Some(limit) = plan.limit {
         let _ = write!(text, ", limit {limit}");
@@ -79,11 +80,11 @@ fn machine(machine: &Machine) -> String {
     let versions: Vec<_> =
         machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
     format!(
-        "{}{}\n{}, {} core(s), Linux {}, TCP {}",
+        "{}{}\n{}, {}, Linux {}, TCP {}",
         versions.join(", "),
         machine.commit.as_ref().map_or_else(String::new, |commit| format!(", commit {commit}")),
         machine.cpu,
-        machine.cores.len(),
+        count(machine.cores.len(), "core"),
         machine.kernel,
         machine.congestion_control,
     )
@@ -137,7 +138,7 @@ fn notes(report: &Report) -> Vec<String> {
     }
     notes.push(
         "A ratio is the median over the pairs; a difference is claimed only where the 99 % \
-         interval excludes it by chance."
+         interval excludes 1."
             .to_owned(),
     );
     notes
@@ -157,6 +158,10 @@ fn align_numbers(table: &mut Table, columns: std::ops::Range<usize>) {
     }
 }
 
+fn count(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn shown(figure: Figure, value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| figure.show(value))
 }
@@ -167,7 +172,8 @@ fn number(value: Option<f64>) -> String {
 
 fn interval(ratio: &Ratio) -> String {
     match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!("{low:.3} .. {high:.3}"),
+        (Some(low), Some(high)) if high < 100.0 => format!("{low:.3} .. {high:.3}"),
+        (Some(low), _) => format!("{low:.3} .. any"),
         _ => "-".to_owned(),
     }
 }

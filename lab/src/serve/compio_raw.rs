@@ -54,6 +54,7 @@ fn runtime() -> io::Result<Runtime> {
     ring.driver_type(DriverType::IoUring)
         .capacity(RING_ENTRIES)
         .single_issuer(true)
+        .defer_taskrun(true)
         .coop_taskrun(true)
         .taskrun_flag(true)
         .buffer_pool_size(POOL_BUFFERS)
@@ -127,4 +128,5 @@ async fn echo_owned_once(mut stream: &TcpStream) -> io::Result<usize> {
 
 const RING_ENTRIES: u32 = 1024;
 const SYNC_QUEUE_ENTRIES: usize = 65_536;
-const POOL_BUFFERS: NonZero<u16> = NonZero::new(256).expect("256 is not zero");
+/// They are used in turn, so more of them need more of the cache.
+const POOL_BUFFERS: NonZero<u16> = NonZero::new(128).expect("128 is not zero");

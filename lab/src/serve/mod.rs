@@ -2,7 +2,7 @@
 //! a process of its own.
 //!
 //! [`registry`] lists them by name; one file per server has its loop;
-//! [`workers`] gives the hand-written ones their pinned threads and listeners.
+//! `workers` gives the hand-written ones their pinned threads and listeners.
 //! Starting such a process from the lab and ending it is [`crate::servers`].
 //!
 //! A process that serves says so in one line of JSON on its standard output,

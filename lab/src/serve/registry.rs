@@ -52,8 +52,8 @@ pub const SYSTEMS: &[System] = &[
     System {
         name: "compio-raw",
         driver: "io_uring",
-        about: "compio by hand, with the reads that measured best (managed)",
-        start: |options, stop| workers::start(options, stop, compio_raw::run_managed),
+        about: "compio by hand, with the receives that measured best (multishot)",
+        start: |options, stop| workers::start(options, stop, compio_raw::run_multishot),
     },
     System {
         name: "compio-raw-managed",

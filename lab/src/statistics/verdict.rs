@@ -58,6 +58,9 @@ impl Verdict {
                 percent(high)
             ),
             Self::NoLargerThan { percent } => format!("no difference larger than {percent} %"),
+            Self::Undecided { .. } if high > low * UNKNOWN_FACTOR => {
+                "undecided: nothing is known yet, would need far more pairs".to_owned()
+            }
             Self::Undecided { more_pairs } => {
                 let interval = format!("undecided: [{:+.1}, {:+.1}] %", percent(low), percent(high));
                 if *more_pairs <= MORE_PAIRS_MAX {
@@ -86,6 +89,8 @@ fn more_pairs(estimate: &Estimate) -> f64 {
 
 /// Differences that do not matter, the smaller first.
 const EQUIVALENCE_PERCENT: [f64; 2] = [1.0, 2.0];
+/// An interval whose ends are farther apart says nothing.
+const UNKNOWN_FACTOR: f64 = 10.0;
 /// More than anybody would run.
 const MORE_PAIRS_MAX: f64 = 10_000.0;
 

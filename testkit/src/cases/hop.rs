@@ -3,6 +3,7 @@
 use std::array;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use async_channel::{Receiver, Sender};
 use corepool_core::backend::{Conn, Detached, SendBuf};
@@ -92,7 +93,7 @@ async fn pass<B: SocketBackend>(mut traveller: Traveller) -> Option<Traveller> {
         return None;
     }
     if fastrand::bool()
-        && let std::task::Poll::Ready(bytes) = conn.recv_once().await
+        && let Poll::Ready(bytes) = conn.recv_once().await
     {
         let bytes = bytes.unwrap().unwrap();
         traveller.received.check(bytes.as_ref());

@@ -114,7 +114,7 @@ list! {
         names_the_driver_that_runs,
         pins_its_thread,
         refuses_a_core_that_is_not_there,
-        refuses_to_start_without_descriptors,
+        starts_or_refuses_when_few_descriptors_are_left,
         runs_tasks_that_tasks_have_spawned,
         wakes_tasks_from_another_thread,
         wakes_a_thousand_tasks_at_once_from_another_thread,

@@ -11,11 +11,12 @@ use super::Simulated;
 use super::link::SimulatedSocket;
 use super::world::World;
 
-/// How long a client waits before it knocks again at a full queue, as TCP does at first.
+/// How long a client waits, at the most, before it knocks again at a full queue; as long as TCP does at first.
+/// Not all wait equally long, so that they do not come at the same moment again.
 const KNOCK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How often a client knocks before it gives up.
-const KNOCKS: usize = 6;
+const KNOCKS: usize = 20;
 
 /// One end of a connection, in the hands of a scenario. Dropping it closes it: in order, or by a reset if input
 /// was left unread.
@@ -38,7 +39,8 @@ impl Client {
             if let Some(socket) = socket {
                 return Ok(Self { socket });
             }
-            Simulated::sleep(KNOCK_AGAIN).await;
+            let share = World::with(|world| world.random.borrow_mut().f64());
+            Simulated::sleep(KNOCK_AGAIN.mul_f64(share)).await;
         }
         Err(ErrorKind::TimedOut.into())
     }
