@@ -147,6 +147,18 @@ fn a_server_that_dies_in_the_middle_is_named_and_ends_with_1() {
     assert!(said.contains("signal: 9"), "{said}");
 }
 
+#[test]
+fn no_server_outlives_a_lab_that_is_killed() {
+    let mut run = Command::new(LAB).args(["ab", "epoll", "tokio-raw", "--pairs=10000"]).spawn().unwrap();
+    let server = serving_child(run.id(), "tokio-raw").as_raw_nonzero().get();
+    run.kill().unwrap();
+    run.wait().unwrap();
+    // Ended for good, or waiting for its new parent to take notice.
+    while Process::new(server).and_then(|server| server.stat()).is_ok_and(|stat| stat.state != 'Z') {
+        std::thread::yield_now();
+    }
+}
+
 /// The process that serves this for the lab; waits until it has the connections.
 fn serving_child(lab: u32, name: &str) -> Pid {
     let process = |pid: u32| Process::new(i32::try_from(pid).unwrap());
