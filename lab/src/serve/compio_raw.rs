@@ -1,7 +1,7 @@
 //! `compio-raw` and its variants: the echo by hand on compio, a ring per worker,
 //! with each way of receiving that compio has.
 //!
-//! Which one is the fastest was measured; the figures are in `lab/COMPIO.md`.
+//! Which one is the fastest was measured; the figures are in `docs/src/knobs.md`.
 
 use std::io;
 use std::net::TcpListener;
