@@ -2,10 +2,10 @@
 //!
 //! With several backends compiled in (`--all-features`), choose one by `--backend` or `COREPOOL_BACKEND`.
 
-#![expect(clippy::print_stdout, reason = "it is a program")]
 #![forbid(unsafe_code)]
 
-use std::io;
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -52,7 +52,11 @@ struct Args {
 
 fn main() -> ExitCode {
     let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).from_env_lossy();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .log_internal_errors(false)
+        .init();
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -72,16 +76,21 @@ fn run(args: Args) -> Result<(), corepool::Error> {
 
     let mut running = server.start(|_worker| Echo)?;
     running.end_on_signal().map_err(corepool::Error::Signals)?;
-    println!("{}", running.stats());
+    say(&running.stats());
     if args.stats {
         let handle = running.handle();
         std::thread::spawn(move || {
             loop {
                 std::thread::sleep(Duration::from_secs(1));
-                println!("{}", handle.stats());
+                say(&handle.stats());
             }
         });
     }
-    println!("{}", running.join());
+    say(&running.join());
     Ok(())
+}
+
+/// Prints. A reader that has left is no reason to stop serving.
+fn say(what: &impl Display) {
+    let _ = writeln!(io::stdout(), "{what}");
 }

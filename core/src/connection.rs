@@ -133,10 +133,14 @@ impl<B: Backend> Connection<B> {
     ///
     /// # Cancel safety
     /// Once the send has begun, it goes on when the future is dropped: it is finished by the next receive, send
-    /// or flush, or when the handler ends. It begins at the first poll, if nothing sent before is unflushed, and
-    /// else when that is flushed; a future that is dropped before has sent nothing.
+    /// or flush, or when the handler ends. It begins with the call, if nothing sent before is unflushed, and else
+    /// when that is flushed; a future that is dropped before has sent nothing.
     pub fn send(&mut self, bytes: impl Into<SendBuf<LoanOf<B>>>) -> SendAll<'_, B> {
-        SendAll { connection: self, bytes: Some(bytes.into()) }
+        if self.is_sending() {
+            return SendAll { connection: self, bytes: Some(bytes.into()) };
+        }
+        self.start_send(bytes);
+        self.flush()
     }
 
     /// Finishes a send that was given up.
@@ -247,7 +251,7 @@ impl<B: Backend> Future for Recv<'_, B> {
 #[must_use = "nothing is sent until it is awaited"]
 pub struct SendAll<'a, B: Backend> {
     connection: &'a mut Connection<B>,
-    /// Taken at the first poll, once what was sent before has been flushed.
+    /// What waits until an earlier send has been flushed.
     bytes: Option<SendBuf<LoanOf<B>>>,
 }
 
@@ -260,7 +264,7 @@ impl<B: Backend> Future for SendAll<'_, B> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.bytes.is_some() && this.connection.is_sending() {
+        if this.bytes.is_some() {
             ready!(this.connection.poll_flush(cx))?;
         }
         if let Some(bytes) = this.bytes.take() {

@@ -74,6 +74,15 @@ impl Handle {
         self.command(Command::Abort);
     }
 
+    /// Makes every worker that has connections look over them, unless it has not come to its last command yet.
+    pub(crate) fn sweep(&self) {
+        for (worker, commands) in self.inner.commands.iter().enumerate() {
+            if self.inner.board.active(worker) > 0 && commands.is_empty() {
+                let _ended = commands.try_send(Command::Sweep);
+            }
+        }
+    }
+
     fn command(&self, command: Command) {
         // Receivers that are gone have ended already.
         let _ = self.inner.events.send(Event::Commanded(command));

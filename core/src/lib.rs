@@ -2,7 +2,8 @@
 //!
 //! The map, from the outside in:
 //! * [`server`], [`handle`], [`config`], [`stats`]: a server's threads, its remote control, what the user says and
-//!   what it tells of itself. `signal` forwards SIGTERM. `cores` plans which worker runs where.
+//!   what it tells of itself. `signal` forwards SIGTERM, `sweeper` says when to look over
+//!   the connections. `log` makes entries that cannot hurt. `cores` plans which worker runs where.
 //! * [`mod@worker`]: the future that is a worker; it accepts, receives, sweeps and winds down. `local` is what its tasks
 //!   share, `shared` what all workers share.
 //! * `admission`, [`placement`]: permits, and who serves what. `ledger`: the counters and their laws.
@@ -24,6 +25,7 @@ pub mod handle;
 pub mod handler;
 mod ledger;
 mod local;
+mod log;
 pub mod placement;
 mod serve;
 pub mod server;
@@ -31,6 +33,7 @@ mod shared;
 mod signal;
 pub mod stats;
 pub mod stream;
+mod sweeper;
 mod sync;
 pub mod worker;
 

@@ -14,6 +14,7 @@ use crate::entry::Entry;
 use crate::handler::Handler;
 use crate::ledger::End;
 use crate::local::{Arrival, Permit};
+use crate::log;
 
 /// Takes a connection into its worker's runtime and spawns its task.
 pub(crate) fn serve<B: Backend, H: Handler<B>>(
@@ -25,7 +26,9 @@ pub(crate) fn serve<B: Backend, H: Handler<B>>(
     let io = match B::Conn::attach(Detached::from(arrival.socket)) {
         Ok(io) => io,
         Err(error) => {
-            tracing::warn!(worker = local.index, peer = %arrival.peer, %error, "cannot attach a connection");
+            log::guarded(
+                || tracing::warn!(worker = local.index, peer = %arrival.peer, %error, "cannot attach a connection"),
+            );
             local.ledger().attach_failed();
             return;
         }
@@ -59,7 +62,7 @@ async fn run<B: Backend, H: Handler<B>>(handler: &H, entry: &Rc<Entry<B>>) -> En
             Some(Poll::Pending) => Poll::Pending,
             Some(Poll::Ready(Ok(()))) => Poll::Ready(End::Completed),
             Some(Poll::Ready(Err(error))) => {
-                tracing::debug!(peer = %entry.peer, %error, "a handler failed");
+                log::guarded(|| tracing::debug!(peer = %entry.peer, %error, "a handler failed"));
                 Poll::Ready(End::Failed)
             }
             None => Poll::Ready(End::Panicked),

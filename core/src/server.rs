@@ -17,6 +17,7 @@ use crate::handler::{Handler, WorkerInfo};
 use crate::shared::{Board, Command, mailboxes};
 use crate::signal::Forwarding;
 use crate::stats::{Report, Stats};
+use crate::sweeper::Sweeper;
 use crate::worker::{WorkerContext, worker};
 
 /// How much longer than the grace period a worker may take before it counts as stuck: time to abort the rest.
@@ -33,9 +34,10 @@ pub fn start<B: Backend, H: Handler<B>>(
     factory: impl Fn(&WorkerInfo) -> H + Send + Sync + 'static,
 ) -> Result<Server, StartError> {
     let Assembly { handle, contexts, events, inbox } = assemble::<B>(config)?;
-    let mut server = Server { threads: Vec::new(), inbox, handle, forwarding: None };
+    let mut server = Server { threads: Vec::new(), inbox, handle, forwarding: None, sweeper: None };
     let factory = Arc::new(factory);
-    for context in contexts {
+    for mut context in contexts {
+        context.is_swept = true;
         let index = context.index;
         let (runtime, factory, events) = (runtime.clone(), Arc::clone(&factory), events.clone());
         let thread = std::thread::Builder::new().name(format!("corepool-{index}")).spawn(move || {
@@ -47,7 +49,12 @@ pub fn start<B: Backend, H: Handler<B>>(
         }
     }
     drop(events);
-    server.await_start()
+    let mut server = server.await_start()?;
+    match Sweeper::start(server.handle()) {
+        Ok(sweeper) => server.sweeper = Some(sweeper),
+        Err(source) => return Err(server.give_up(StartError::Worker { worker: 0, source })),
+    }
+    Ok(server)
 }
 
 /// The parts of a server that has not started: for [`start`], and for a simulation that runs all the workers on
@@ -96,7 +103,16 @@ pub fn assemble<B: Backend>(config: &Config) -> Result<Assembly<B>, StartError> 
         let (sender, receiver) = async_channel::unbounded();
         commands.push(sender);
         let (board, mailboxes) = (Arc::clone(&board), Arc::clone(&senders));
-        contexts.push(WorkerContext { index, board, mailboxes, listeners, mailbox, commands: receiver });
+        let is_swept = false;
+        contexts.push(WorkerContext {
+            index,
+            board,
+            mailboxes,
+            listeners,
+            mailbox,
+            commands: receiver,
+            is_swept,
+        });
     }
     let (events, inbox) = mpsc::channel();
     let handle = Handle::new(B::NAME, addresses, board, commands, events.clone());
@@ -147,6 +163,7 @@ pub struct Server {
     inbox: mpsc::Receiver<Event>,
     handle: Handle,
     forwarding: Option<Forwarding>,
+    sweeper: Option<Sweeper>,
 }
 
 impl Server {
@@ -178,6 +195,7 @@ impl Server {
                     let grace = match command {
                         Command::Drain => self.handle.board().settings.grace,
                         Command::Abort => Duration::ZERO,
+                        Command::Sweep => continue,
                     };
                     let at = Instant::now() + grace + STUCK_AFTER;
                     deadline = Some(deadline.map_or(at, |earlier| earlier.min(at)));

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Drain,
     /// End every connection at once, and leave.
     Abort,
+    /// Look over the connections.
+    Sweep,
 }
 
 /// Where each worker receives connections. Unbounded, yet never longer than the limit: every envelope carries

@@ -7,6 +7,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle as SignalsHandle, Signals};
 
 use crate::handle::Handle;
+use crate::log;
 
 /// Forwards signals to a server while it lives.
 #[derive(Debug)]
@@ -26,12 +27,13 @@ impl Forwarding {
         let thread = std::thread::Builder::new().name("corepool-signals".into()).spawn(move || {
             let mut asked = false;
             for signal in &mut signals {
+                // First what was asked for, then the log.
                 if asked {
-                    tracing::info!(signal, "asked again: ending at once");
                     server.abort();
+                    log::guarded(|| tracing::info!(signal, "asked again: ending at once"));
                 } else {
-                    tracing::info!(signal, "asked to end: draining");
                     server.shutdown();
+                    log::guarded(|| tracing::info!(signal, "asked to end: draining"));
                 }
                 asked = true;
             }

@@ -21,12 +21,13 @@ use crate::connection::Route;
 use crate::handler::{Handler, WorkerInfo};
 use crate::ledger::Refusal;
 use crate::local::{Arrival, Local, Permit};
+use crate::log;
 use crate::serve::serve;
 use crate::shared::{Board, Command, Envelope, Mailboxes};
 
 /// How often a worker looks over its connections. One that has been idle for two sweeps, and so for less than
 /// a second, gives its receive buffer back.
-const SWEEP_INTERVAL: Duration = Duration::from_millis(400);
+pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(400);
 
 /// How often it looks while it drains: how long a connection's input must have been quiet to end.
 const DRAIN_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
@@ -49,6 +50,8 @@ pub struct WorkerContext<B: Backend> {
     pub(crate) listeners: Vec<BoundOf<B>>,
     pub(crate) mailbox: Receiver<Envelope<B::Socket>>,
     pub(crate) commands: Receiver<Command>,
+    /// Whether sweeps are commanded from outside, and cost no timer.
+    pub(crate) is_swept: bool,
 }
 
 impl<B: Backend> fmt::Debug for WorkerContext<B> {
@@ -82,6 +85,7 @@ pub async fn worker<B: Backend, H: Handler<B>>(
         commands: Box::pin(context.commands),
         phase: Phase::Serving,
         backoff: None,
+        is_swept: context.is_swept,
         sweep: None,
         last_call: None,
         logged: None,
@@ -111,7 +115,9 @@ struct Worker<B: Backend, H> {
     phase: Phase,
     /// Accepting pauses while this runs.
     backoff: Option<Timer>,
-    /// Runs while connections are open.
+    /// Sweeps are commanded from outside while it serves.
+    is_swept: bool,
+    /// Runs while connections are open, unless sweeps are commanded.
     sweep: Option<Timer>,
     /// Runs from the begin of a drain until the listeners are emptied once more, and closed.
     last_call: Option<Timer>,
@@ -137,6 +143,7 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
                     self.abort();
                 }
                 Some(Command::Drain) => self.drain(),
+                Some(Command::Sweep) => self.local.registry().sweep(),
                 None => return self.drain(),
             }
         }
@@ -225,7 +232,9 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
         if self.logged.is_none_or(|last| now.duration_since(last) >= LOG_INTERVAL) {
             self.logged = Some(now);
             let worker = self.local.index;
-            tracing::warn!(worker, %error, "cannot accept; pausing, and trying again");
+            log::guarded(
+                || tracing::warn!(worker, %error, "cannot accept, so it pauses before it tries again"),
+            );
         }
         let workers = u32::try_from(self.local.settings().workers()).unwrap_or(u32::MAX);
         let mut timer: Timer = Box::pin(B::sleep(BACKOFF_PER_WORKER.saturating_mul(workers.max(2))));
@@ -256,7 +265,9 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
         self.local.ledger().accepted_and_handed_to(worker);
         if self.local.mailboxes[worker].try_send(envelope).is_err() {
             // Its thread has died, and its counters with it; the connection stays in transit for ever.
-            tracing::error!(worker, "a connection was lost: it was handed to a worker that has died");
+            log::guarded(|| {
+                tracing::error!(worker, "a connection was lost: it was handed to a worker that has died")
+            });
         }
     }
 
@@ -285,11 +296,11 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
 
     fn sweep(&mut self, cx: &mut Context<'_>) {
         loop {
-            if self.local.registry().len() == 0 {
+            let serving = matches!(self.phase, Phase::Serving);
+            if self.local.registry().len() == 0 || (serving && self.is_swept) {
                 self.sweep = None;
                 return;
             }
-            let serving = matches!(self.phase, Phase::Serving);
             let interval = if serving { SWEEP_INTERVAL } else { DRAIN_SWEEP_INTERVAL };
             let timer = self.sweep.get_or_insert_with(|| Box::pin(B::sleep(interval)));
             if timer.as_mut().poll(cx).is_pending() {

@@ -1,7 +1,8 @@
 //! How a server ends: under load, with idle clients, when asked twice.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::Signal;
@@ -13,6 +14,7 @@ pub(crate) const CASES: &[(&str, Case)] = &[
     ("under_load_every_reply_that_begins_is_whole", under_load),
     ("idle_clients_do_not_hold_it_up", idle_clients),
     ("asked_twice_it_ends_at_once", asked_twice),
+    ("unheard_it_serves_and_ends_all_the_same", unheard),
     ("its_report_accounts_for_every_connection", report),
 ];
 
@@ -103,4 +105,24 @@ fn report(backend: &'static str) {
     let report = server.stop_cleanly();
     let columns = ["active", "accepted", "local", "refused", "ended", "failed"];
     assert_eq!(columns.map(|name| report.column(name)), [0, 7, 7, 0, 7, 0]);
+}
+
+/// Nobody reads what it prints, and nobody its log: it serves and ends all the same.
+fn unheard(backend: &'static str) {
+    let mut command = crate::server::command(backend, &["--stats"]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(full).env("RUST_LOG", "trace").spawn().unwrap();
+    let mut headline = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut headline).unwrap();
+    drop(stdout);
+    let address: std::net::SocketAddr = headline.trim().rsplit(' ').next().unwrap().parse().unwrap();
+    let mut stream = patient(TcpStream::connect(address).unwrap());
+    stream.write_all(b"x").unwrap();
+    stream.read_exact(&mut [0]).unwrap();
+    drop(stream);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{status}");
 }
