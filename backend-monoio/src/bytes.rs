@@ -70,7 +70,7 @@ unsafe impl IoBufMut for LandingKey {
 
     #[inline]
     fn bytes_total(&mut self) -> usize {
-        self.0.buffer.borrow_mut().as_mut().map_or(0, |buffer| buffer.spare_mut().len())
+        self.0.buffer.borrow().as_ref().map_or(0, |buffer| buffer.capacity() - buffer.len())
     }
 
     #[inline]

@@ -156,6 +156,7 @@ impl Conn for MonoioConn {
         self.unread = None;
         self.failure = None;
         self.at_end = true;
+        self.lost_send = false;
         if let Some(attached) = &mut self.attached {
             ready!(attached.poll_idle(cx));
         }

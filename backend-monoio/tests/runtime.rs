@@ -7,9 +7,9 @@ use std::future::{poll_fn, ready};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
-use std::sync::Mutex;
-use std::sync::mpsc::channel;
-use std::task::Poll;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -56,21 +56,7 @@ fn nothing_is_left_of_a_run() {
                 poll_fn(|cx| conn.poll_close(cx)).await;
             }
             poll_fn(|cx| listener.poll_close(cx)).await;
-            // What a wake from another thread leaves in the ring.
-            let (ring, rung) = channel();
-            let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
-            let other = thread::spawn(move || {
-                waker.wake();
-                ring.send(()).expect("somebody listens");
-            });
-            let mut polls = 0;
-            poll_fn(|_| {
-                polls += 1;
-                if polls > 1 { Poll::Ready(()) } else { Poll::Pending }
-            })
-            .await;
-            rung.recv().expect("it has rung");
-            other.join().expect("no panic");
+            woken_from_another_thread().await; // which leaves a read of an eventfd in the ring
             assert_eq!(Monoio::lent_buffers(), 0);
         });
     };
@@ -139,63 +125,109 @@ fn a_closed_listener_frees_its_address_at_once() {
 }
 
 #[test]
-fn restless_tasks_starve_neither_each_other_nor_timers_nor_wakes_from_elsewhere() {
+fn tasks_that_wake_themselves_starve_nobody() {
     let _alone = ALONE.lock();
-    on_a_runtime(async || {
-        let over = Rc::new(Cell::new(false));
-        let turns: Vec<_> = (0..20).map(|_| Rc::new(Cell::new(0_u32))).collect();
-        let ended = Rc::new(Cell::new(0));
-        for mine in &turns {
-            let (mine, over, ended) = (Rc::clone(mine), Rc::clone(&over), Rc::clone(&ended));
-            Monoio::spawn_local(async move {
-                while !over.get() {
-                    mine.set(mine.get() + 1);
-                    yield_now().await;
-                }
-                ended.set(ended.get() + 1);
-            });
-        }
-        for _ in 0..20 {
-            Monoio::sleep(Duration::from_millis(1)).await;
-        }
-        // A connection whose peer is another thread.
-        let (ours, mut theirs) = pair();
-        let peer = thread::spawn(move || {
-            for _ in 0..100 {
-                theirs.write_all(b"ping").expect("sent");
-                theirs.read_exact(&mut [0; 4]).expect("received");
+    for config in each_way_of_completing() {
+        Monoio::run(None, &config, |_driver| async {
+            let over = Rc::new(Cell::new(false));
+            let turns: Vec<_> = (0..20).map(|_| Rc::new(Cell::new(0_u32))).collect();
+            let ended = Rc::new(Cell::new(0));
+            for mine in &turns {
+                let (mine, over, ended) = (Rc::clone(mine), Rc::clone(&over), Rc::clone(&ended));
+                Monoio::spawn_local(async move {
+                    while !over.get() {
+                        mine.set(mine.get() + 1);
+                        yield_now().await;
+                    }
+                    ended.set(ended.get() + 1);
+                });
             }
-        });
-        let mut conn = attach(ours);
-        for _ in 0..100 {
-            let bytes = poll_fn(|cx| conn.poll_recv(cx)).await.expect("no error").expect("bytes");
-            conn.start_send(SendBuf::Loan(bytes));
-            poll_fn(|cx| conn.poll_flush(cx)).await.expect("sent");
-        }
-        poll_fn(|cx| conn.poll_close(cx)).await;
-        peer.join().expect("no panic");
-        // A wake from another thread.
-        let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
-        let rung = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let ring = std::sync::Arc::clone(&rung);
-        let other = thread::spawn(move || {
-            ring.store(true, std::sync::atomic::Ordering::Release);
-            waker.wake();
-        });
-        poll_fn(|_| match rung.load(std::sync::atomic::Ordering::Acquire) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+            everything_else_goes_on().await;
+            over.set(true);
+            while ended.get() < turns.len() {
+                turn().await;
+            }
+            let (least, most) = (turns.iter().min(), turns.iter().max());
+            let (least, most) = (least.expect("twenty").get(), most.expect("twenty").get());
+            assert!(least > 0 && most <= 2 * least + 100, "from {least} to {most} turns");
         })
-        .await;
-        other.join().expect("no panic");
-        over.set(true);
-        while ended.get() < turns.len() {
-            turn().await;
+        .expect("a runtime");
+    }
+}
+
+#[test]
+fn tasks_that_wake_each_other_starve_nobody() {
+    let _alone = ALONE.lock();
+    for config in each_way_of_completing() {
+        Monoio::run(None, &config, |_driver| async {
+            let over = Rc::new(Cell::new(false));
+            let ended = Rc::new(Cell::new(0));
+            let wakers: Rc<[Cell<Option<Waker>>; 2]> = Rc::default();
+            for me in 0..2 {
+                let (over, ended, wakers) = (Rc::clone(&over), Rc::clone(&ended), Rc::clone(&wakers));
+                Monoio::spawn_local(async move {
+                    poll_fn(|cx| {
+                        wakers[me].set(Some(cx.waker().clone()));
+                        if let Some(other) = wakers[1 - me].take() {
+                            other.wake();
+                        }
+                        if over.get() { Poll::Ready(()) } else { Poll::Pending }
+                    })
+                    .await;
+                    ended.set(ended.get() + 1);
+                });
+            }
+            everything_else_goes_on().await;
+            over.set(true);
+            while ended.get() < 2 {
+                turn().await;
+            }
+        })
+        .expect("a runtime");
+    }
+}
+
+/// Whatever completes operations: each is a different way to be starved.
+fn each_way_of_completing() -> [Config; 3] {
+    let [defer, mut coop, mut interrupt] = [(); 3].map(|()| Config::default());
+    (coop.defer_taskrun, interrupt.defer_taskrun) = (false, false);
+    interrupt.coop_taskrun = false;
+    [defer, coop, interrupt]
+}
+
+/// Timers, connections, and wakes from another thread.
+async fn everything_else_goes_on() {
+    for _ in 0..20 {
+        Monoio::sleep(Duration::from_millis(1)).await;
+    }
+    let (ours, mut theirs) = pair();
+    let peer = thread::spawn(move || {
+        for _ in 0..100 {
+            theirs.write_all(b"ping").expect("sent");
+            theirs.read_exact(&mut [0; 4]).expect("received");
         }
-        let (least, most) =
-            turns.iter().fold((u32::MAX, 0), |(least, most), it| (least.min(it.get()), most.max(it.get())));
-        assert!(least > 0 && most <= 2 * least + 100, "turns from {least} to {most}");
     });
+    let mut conn = attach(ours);
+    for _ in 0..100 {
+        let bytes = poll_fn(|cx| conn.poll_recv(cx)).await.expect("no error").expect("bytes");
+        conn.start_send(SendBuf::Loan(bytes));
+        poll_fn(|cx| conn.poll_flush(cx)).await.expect("sent");
+    }
+    poll_fn(|cx| conn.poll_close(cx)).await;
+    peer.join().expect("no panic");
+    woken_from_another_thread().await;
+}
+
+async fn woken_from_another_thread() {
+    let rung = Arc::new(AtomicBool::new(false));
+    let ring = Arc::clone(&rung);
+    let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+    let other = thread::spawn(move || {
+        ring.store(true, Ordering::Release);
+        waker.wake();
+    });
+    poll_fn(|_| if rung.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }).await;
+    other.join().expect("no panic");
 }
 
 #[test]
