@@ -15,6 +15,13 @@ pub struct Config {
     /// Default: 1024, enough for a turn of a loop with that many ready connections. A full queue is handed
     /// over early, at the cost of one more system call. monoio raises anything below 256 to that.
     pub ring_entries: u32,
+    /// How many buffers, of 20 KiB each, a worker may have lent out before a receive gets none in advance, but
+    /// only when there is something to receive. As many are kept for reuse, and never fewer than 256.
+    ///
+    /// Default: 1024, for 20 MiB. Beyond it whoever waits holds no memory, and each message costs one more
+    /// operation: 8 % of the CPU time of a 512-byte echo, nothing at 16 KiB, where the cache is worth more. It
+    /// limits neither connections nor loans.
+    pub waiting_buffers_max: usize,
     /// Completes operations only when the worker waits for some, instead of interrupting it each time. Implies
     /// `single_issuer`, makes `coop_taskrun` pointless, and needs kernel 6.1.
     ///
@@ -35,7 +42,13 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { ring_entries: 1024, defer_taskrun: true, coop_taskrun: true, single_issuer: false }
+        Self {
+            ring_entries: 1024,
+            waiting_buffers_max: 1024,
+            defer_taskrun: true,
+            coop_taskrun: true,
+            single_issuer: false,
+        }
     }
 }
 
@@ -94,6 +107,7 @@ mod tests {
         for bits in 0..8_u32 {
             let config = Config {
                 ring_entries: 1 << (bits + 5),
+                waiting_buffers_max: 0,
                 coop_taskrun: bits & 1 != 0,
                 single_issuer: bits & 2 != 0,
                 defer_taskrun: bits & 4 != 0,

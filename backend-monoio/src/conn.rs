@@ -7,37 +7,28 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::task::{Context, Poll, ready};
 
 use corepool_core::backend::{Conn, Detached, SendBuf};
-use corepool_core::buffer::{BUFFER_SIZE, Buffer, BufferPool};
+use corepool_core::buffer::Buffer;
 use corepool_os::TcpSocket;
 use monoio::io::Splitable;
 
 use crate::handle::{self, Handle};
+use crate::memory::Memory;
 use crate::receive::{Arrival, Receiver};
 use crate::send::Sender;
-
-/// The free buffers that a core keeps for reuse: 5 MiB.
-const KEPT_BUFFERS: usize = 256;
-
-thread_local! {
-    static POOL: BufferPool = BufferPool::new(BUFFER_SIZE, KEPT_BUFFERS);
-}
-
-/// The buffers of this thread that are lent out.
-pub(crate) fn lent_buffers() -> usize {
-    POOL.with(BufferPool::lent)
-}
 
 /// A TCP connection whose receives and sends are operations of this thread's ring.
 pub struct MonoioConn {
     /// `None` when closed or detached.
     attached: Option<Attached>,
-    pool: BufferPool,
+    memory: Memory,
     /// Bytes that came along from a former owner, or that a withdrawn receive had brought. While there are any,
     /// nothing is received.
     unread: Option<Buffer>,
     /// An error that nobody has been told of.
     failure: Option<io::Error>,
     at_end: bool,
+    /// There was something to receive, and it has not been received.
+    is_readable: bool,
     /// A send was begun after the connection had been closed or detached.
     lost_send: bool,
 }
@@ -54,15 +45,17 @@ impl Conn for MonoioConn {
     type Socket = TcpSocket;
 
     fn attach(detached: Detached<TcpSocket>) -> io::Result<Self> {
+        let memory = Memory::current()?;
         // In whatever blocking mode: the ring waits either way.
         let (stream, handle) = handle::attach(detached.socket.into())?;
         let (read, write) = stream.into_split();
         Ok(Self {
             attached: Some(Attached { receiver: Receiver::new(read), sender: Sender::new(write), handle }),
-            pool: POOL.with(Clone::clone),
+            memory,
             unread: Some(detached.unread).filter(|bytes| !bytes.is_empty()).map(Buffer::from),
             failure: None,
             at_end: false,
+            is_readable: false,
             lost_send: false,
         })
     }
@@ -80,7 +73,12 @@ impl Conn for MonoioConn {
             };
             let receiver = &mut attached.receiver;
             if !receiver.is_busy() {
-                receiver.receive(self.pool.take());
+                if self.is_readable || self.memory.is_ample() {
+                    self.is_readable = false;
+                    receiver.receive(self.memory.pool.take());
+                } else {
+                    receiver.wait();
+                }
             }
             match ready!(receiver.poll(cx)) {
                 Arrival::Bytes(bytes) => return Poll::Ready(Ok(Some(bytes))),
@@ -90,7 +88,7 @@ impl Conn for MonoioConn {
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.unread.is_none() && self.failure.is_none() && !self.at_end {
+        while !self.is_readable && self.unread.is_none() && !self.at_end {
             let Some(Attached { receiver, .. }) = &mut self.attached else { break };
             if receiver.is_receiving() {
                 receiver.withdraw();
@@ -98,9 +96,6 @@ impl Conn for MonoioConn {
                 receiver.wait();
             }
             let arrival = ready!(receiver.poll(cx));
-            if matches!(arrival, Arrival::Readiness) {
-                break;
-            }
             self.keep(arrival);
         }
         Poll::Ready(Ok(()))
@@ -128,7 +123,7 @@ impl Conn for MonoioConn {
     }
 
     fn buffer(&self) -> Buffer {
-        self.pool.take()
+        self.memory.pool.take()
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
@@ -177,7 +172,8 @@ impl MonoioConn {
                 self.failure = Some(error);
                 self.at_end = true;
             }
-            Arrival::Readiness | Arrival::Withdrawn => {}
+            Arrival::Readiness => self.is_readable = true,
+            Arrival::Withdrawn => {}
         }
     }
 }

@@ -7,10 +7,11 @@
 //! * `receive`: the receiving direction, and how a receive is withdrawn without losing a byte.
 //! * `send`: the sending direction.
 //! * `lane`: one operation at a time on one half of a socket, kept in flight when nobody polls.
-//! * `bytes`: what an operation in flight reads from or writes into. The only `unsafe` besides `handle`.
+//! * `bytes`: what an operation in flight reads from or writes into. This and `handle` have the `unsafe` code.
 //! * `handle`: descriptors on their way into monoio and out again.
+//! * `memory`: the buffers of a thread.
 //! * `listener`: readiness of a listening socket; accepting is `accept4(2)`.
-//! * `turns`: tasks that wake themselves take turns with the others.
+//! * `turns`: tasks take turns with each other, and with the kernel, whatever they do.
 //!
 //! What monoio 0.2.4 does that the code has to live with is said where it matters, and once here: a runtime
 //! that is dropped leaks every task that waits for I/O, with its descriptors; and a panic in a task ends the
@@ -22,6 +23,7 @@ mod conn;
 mod handle;
 mod lane;
 mod listener;
+mod memory;
 mod receive;
 mod send;
 mod start;
@@ -82,6 +84,6 @@ impl Backend for Monoio {
     }
 
     fn lent_buffers() -> usize {
-        conn::lent_buffers()
+        memory::lent_buffers()
     }
 }

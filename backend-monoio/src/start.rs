@@ -12,7 +12,7 @@ use monoio::{IoUringDriver, Runtime, RuntimeBuilder};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::turns::{InTurn, Turns};
-use crate::{Config, Monoio};
+use crate::{Config, Monoio, memory};
 
 /// Runs the future that `root` makes, on a runtime that has its own ring, to its end.
 pub(crate) fn run<F: Future>(
@@ -21,6 +21,7 @@ pub(crate) fn run<F: Future>(
 ) -> Result<F::Output, Unavailable> {
     let explain = |error| ring::explain(Monoio::NAME, config.entries(), config.kernel_needed(), error);
     let (mut runtime, bell) = build(config).map_err(explain)?;
+    let _memory = memory::Current::new(config.waiting_buffers_max);
     runtime.block_on(async {
         let turns = Turns::begin(bell).map_err(explain)?;
         let driver = if monoio::utils::is_legacy() { "epoll" } else { "io_uring" };

@@ -11,7 +11,7 @@ use std::thread;
 use corepool_core::backend::{Backend, Conn, Detached, Loan};
 use corepool_monoio::{Monoio, MonoioConn};
 
-use common::{attach, on_a_runtime, pair, turn};
+use common::{attach, on_a_runtime, pair, turn, watched};
 
 /// How often a receive is withdrawn.
 const TIMES: usize = 5_000;
@@ -76,83 +76,89 @@ async fn receive_the_rest(conn: &mut MonoioConn, received: &mut Received) {
 
 #[test]
 fn by_a_detach_loses_nothing() {
-    let (socket, peer) = pair();
-    let streaming = stream(peer);
-    let (quiet, brought) = on_a_runtime(async || {
-        let (mut random, mut received) = (fastrand::Rng::with_seed(2), Received::default());
-        let (mut quiet, mut brought) = (0, 0);
-        let mut conn = attach(socket);
-        for _ in 0..TIMES {
-            receive_a_little(&mut conn, &mut random, &mut received).await;
-            if received.0 > SENT / 2 {
-                break;
+    watched(|| {
+        let (socket, peer) = pair();
+        let streaming = stream(peer);
+        let (quiet, brought) = on_a_runtime(async || {
+            let (mut random, mut received) = (fastrand::Rng::with_seed(2), Received::default());
+            let (mut quiet, mut brought) = (0, 0);
+            let mut conn = attach(socket);
+            for _ in 0..TIMES {
+                receive_a_little(&mut conn, &mut random, &mut received).await;
+                if received.0 > SENT / 2 {
+                    break;
+                }
+                let Detached { socket, unread } = poll_fn(|cx| conn.poll_detach(cx)).await.expect("a socket");
+                *if unread.is_empty() { &mut quiet } else { &mut brought } += 1;
+                conn = MonoioConn::attach(Detached { socket, unread }).expect("attached");
             }
-            let Detached { socket, unread } = poll_fn(|cx| conn.poll_detach(cx)).await.expect("a socket");
-            *if unread.is_empty() { &mut quiet } else { &mut brought } += 1;
-            conn = MonoioConn::attach(Detached { socket, unread }).expect("attached");
-        }
-        receive_the_rest(&mut conn, &mut received).await;
-        poll_fn(|cx| conn.poll_close(cx)).await;
-        (quiet, brought)
+            receive_the_rest(&mut conn, &mut received).await;
+            poll_fn(|cx| conn.poll_close(cx)).await;
+            (quiet, brought)
+        });
+        streaming.join().expect("all was sent");
+        // Otherwise this has tried nothing.
+        assert!(
+            quiet > 10 && brought > 10,
+            "{quiet} receives were withdrawn before they brought bytes, {brought} after"
+        );
     });
-    streaming.join().expect("all was sent");
-    // Otherwise this has tried nothing.
-    assert!(
-        quiet > 10 && brought > 10,
-        "{quiet} receives were withdrawn before they brought bytes, {brought} after"
-    );
 }
 
 #[test]
 fn by_a_wait_loses_nothing() {
-    let (socket, peer) = pair();
-    let streaming = stream(peer);
-    on_a_runtime(async || {
-        let (mut random, mut received) = (fastrand::Rng::with_seed(3), Received::default());
-        let mut conn = attach(socket);
-        for _ in 0..TIMES {
-            receive_a_little(&mut conn, &mut random, &mut received).await;
-            if received.0 > SENT / 2 {
-                break;
-            }
-            // Given up at once, after a turn, or seen to its end.
-            match random.u32(0..3) {
-                0 => _ = poll_fn(|cx| Poll::Ready(conn.poll_readable(cx))).await,
-                1 => {
-                    _ = poll_fn(|cx| Poll::Ready(conn.poll_readable(cx))).await;
-                    turn().await;
+    watched(|| {
+        let (socket, peer) = pair();
+        let streaming = stream(peer);
+        on_a_runtime(async || {
+            let (mut random, mut received) = (fastrand::Rng::with_seed(3), Received::default());
+            let mut conn = attach(socket);
+            for _ in 0..TIMES {
+                receive_a_little(&mut conn, &mut random, &mut received).await;
+                if received.0 > SENT / 2 {
+                    break;
                 }
-                _ => {
-                    poll_fn(|cx| conn.poll_readable(cx)).await.expect("no error");
-                    // It may hold what a withdrawn receive had brought, and nothing else.
-                    assert!(Monoio::lent_buffers() <= 1);
+                // Given up at once, after a turn, or seen to its end.
+                match random.u32(0..3) {
+                    0 => _ = poll_fn(|cx| Poll::Ready(conn.poll_readable(cx))).await,
+                    1 => {
+                        _ = poll_fn(|cx| Poll::Ready(conn.poll_readable(cx))).await;
+                        turn().await;
+                    }
+                    _ => {
+                        poll_fn(|cx| conn.poll_readable(cx)).await.expect("no error");
+                        // It may hold what a withdrawn receive had brought, and nothing else.
+                        assert!(Monoio::lent_buffers() <= 1);
+                    }
                 }
             }
-        }
-        receive_the_rest(&mut conn, &mut received).await;
-        poll_fn(|cx| conn.poll_close(cx)).await;
+            receive_the_rest(&mut conn, &mut received).await;
+            poll_fn(|cx| conn.poll_close(cx)).await;
+        });
+        streaming.join().expect("all was sent");
     });
-    streaming.join().expect("all was sent");
 }
 
 #[test]
 fn by_a_detach_that_is_given_up_loses_nothing() {
-    let (socket, peer) = pair();
-    let streaming = stream(peer);
-    on_a_runtime(async || {
-        let (mut random, mut received) = (fastrand::Rng::with_seed(4), Received::default());
-        let mut conn = attach(socket);
-        for _ in 0..TIMES {
-            receive_a_little(&mut conn, &mut random, &mut received).await;
-            if received.0 > SENT / 2 {
-                break;
+    watched(|| {
+        let (socket, peer) = pair();
+        let streaming = stream(peer);
+        on_a_runtime(async || {
+            let (mut random, mut received) = (fastrand::Rng::with_seed(4), Received::default());
+            let mut conn = attach(socket);
+            for _ in 0..TIMES {
+                receive_a_little(&mut conn, &mut random, &mut received).await;
+                if received.0 > SENT / 2 {
+                    break;
+                }
+                if let Poll::Ready(detached) = poll_fn(|cx| Poll::Ready(conn.poll_detach(cx))).await {
+                    conn = MonoioConn::attach(detached.expect("a socket")).expect("attached");
+                }
             }
-            if let Poll::Ready(detached) = poll_fn(|cx| Poll::Ready(conn.poll_detach(cx))).await {
-                conn = MonoioConn::attach(detached.expect("a socket")).expect("attached");
-            }
-        }
-        receive_the_rest(&mut conn, &mut received).await;
-        poll_fn(|cx| conn.poll_close(cx)).await;
+            receive_the_rest(&mut conn, &mut received).await;
+            poll_fn(|cx| conn.poll_close(cx)).await;
+        });
+        streaming.join().expect("all was sent");
     });
-    streaming.join().expect("all was sent");
 }

@@ -2,11 +2,31 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use std::net::{TcpListener, TcpStream};
+use std::panic::resume_unwind;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::Duration;
 
 use corepool_core::backend::{Backend, Conn, Detached};
 use corepool_monoio::{Config, Monoio, MonoioConn};
 use corepool_os::TcpSocket;
+
+/// A test that takes longer than this is stuck; the slowest takes a few seconds.
+const STUCK_AFTER: Duration = Duration::from_secs(120);
+
+/// Runs a test on a thread of its own, and fails when it is stuck.
+pub(crate) fn watched(test: impl FnOnce() + Send + 'static) {
+    let (over, is_over) = channel::<()>();
+    let thread = thread::spawn(move || {
+        let _over = over; // dropped at the end, panicking or not
+        test();
+    });
+    let waited = is_over.recv_timeout(STUCK_AFTER);
+    assert_ne!(waited, Err(RecvTimeoutError::Timeout), "stuck for {STUCK_AFTER:?}");
+    if let Err(panic) = thread.join() {
+        resume_unwind(panic);
+    }
+}
 
 /// Runs a future on a runtime of this thread.
 pub(crate) fn on_a_runtime<F: Future>(root: impl FnOnce() -> F) -> F::Output {
