@@ -10,18 +10,56 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use corepool::{Backend, Choice, Connection, Handler, Placement, Server};
+use corepool::overflow::{Pause, Queue, Reject, ServeAnyway};
+use corepool::{Backend, Choice, Connection, Handler, Placement, Refusal, Scope, Server};
 use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 
-struct Echo;
+struct Echo {
+    /// Whether what is received at once counts as a request.
+    by_request: bool,
+}
 
 impl<B: Backend> Handler<B> for Echo {
     async fn serve(&self, mut conn: Connection<B>) -> io::Result<()> {
+        if self.by_request {
+            return serve_requests(conn).await;
+        }
         while let Some(chunk) = conn.recv().await? {
             conn.send(chunk).await?;
         }
         Ok(())
     }
+
+    async fn refuse(&self, mut conn: Connection<B>, refusal: Refusal) {
+        // A client that has left already is told nothing.
+        let _ = conn.send(format!("sorry: {refusal}\n").into_bytes()).await;
+    }
+}
+
+async fn serve_requests<B: Backend>(mut conn: Connection<B>) -> io::Result<()> {
+    while let Some(_request) = conn.request().await? {
+        if let Some(chunk) = conn.recv().await? {
+            conn.send(chunk).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What happens when every worker is full.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum WhenFull {
+    /// Wait in the queue.
+    Queue,
+    /// Close.
+    Reject,
+    /// Reset.
+    Reset,
+    /// Say sorry, and close.
+    Reply,
+    /// Accept nothing more.
+    Pause,
+    /// Serve over the limit.
+    Serve,
 }
 
 /// Sends back whatever it receives, until SIGTERM or SIGINT.
@@ -42,6 +80,18 @@ struct Args {
     /// Which worker serves a connection: local-first, even, even:SLACK, round-robin, always-other.
     #[arg(long, default_value = "local-first")]
     placement: Placement,
+    /// What permits are for: connection or request.
+    #[arg(long, default_value = "connection")]
+    scope: Scope,
+    /// What happens when every worker is full.
+    #[arg(long, value_enum, default_value = "queue")]
+    overflow: WhenFull,
+    /// How many connections may wait in the queue, in the whole server.
+    #[arg(long, default_value_t = 1024)]
+    queue: u32,
+    /// How long one may wait in the queue, in seconds.
+    #[arg(long, value_parser = seconds, default_value = "5")]
+    queue_deadline: Duration,
     /// tokio, compio or monoio [default: the only one compiled in, or COREPOOL_BACKEND].
     #[arg(long)]
     backend: Option<String>,
@@ -67,14 +117,23 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<(), corepool::Error> {
-    let mut server = Server::new().placement(args.placement);
+    let mut server = Server::new().placement(args.placement).scope(args.scope);
+    server = match args.overflow {
+        WhenFull::Queue => server.overflow(Queue::new(args.queue, args.queue_deadline)),
+        WhenFull::Reject => server.overflow(Reject::Close),
+        WhenFull::Reset => server.overflow(Reject::Reset),
+        WhenFull::Reply => server.overflow(Reject::Reply),
+        WhenFull::Pause => server.overflow(Pause),
+        WhenFull::Serve => server.overflow(ServeAnyway),
+    };
     server = args.addr.iter().fold(server, Server::listen);
     server = args.workers.into_iter().fold(server, Server::workers);
     server = args.cores.into_iter().fold(server, Server::cores);
     server = args.limit.into_iter().fold(server, Server::limit);
     server = args.backend.into_iter().map(Choice::from).fold(server, Server::backend);
 
-    let mut running = server.start(|_worker| Echo)?;
+    let by_request = args.scope == Scope::Request;
+    let mut running = server.start(move |_worker| Echo { by_request })?;
     running.end_on_signal().map_err(corepool::Error::Signals)?;
     say(&running.stats());
     if args.stats {
@@ -88,6 +147,11 @@ fn run(args: Args) -> Result<(), corepool::Error> {
     }
     say(&running.join());
     Ok(())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let count = text.parse().map_err(|error| format!("{error}"))?;
+    Duration::try_from_secs_f64(count).map_err(|error| error.to_string())
 }
 
 /// Prints. A reader that has left is no reason to stop serving.

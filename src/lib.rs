@@ -36,8 +36,9 @@ pub mod server;
 pub use backends::{AnyHandler, types as backend};
 pub use choice::{Choice, ChoiceError};
 pub use corepool_core::{
-    Backend, Chunk, Config, Connection, Handle, Handler, Overflow, Placement, Report, Route, StartError,
-    Stats, Unavailable, WorkerInfo, WorkerStats, buffer, config, connection, handle, handler, stats, stream,
+    Backend, Chunk, Config, Connection, Deadlines, Handle, Handler, PerClient, Placement, Refusal, Report,
+    Request, Route, Scope, StartError, Stats, Unavailable, WorkerInfo, WorkerStats, buffer, config,
+    connection, handle, handler, handoff, limit, overflow, stats, stream,
 };
 pub use server::{Error, Server};
 

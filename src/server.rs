@@ -3,7 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-use corepool_core::{Backend, Config, Handler, Overflow, Placement, Report, StartError, WorkerInfo};
+use corepool_core::handoff::Handoff;
+use corepool_core::limit::Admission;
+use corepool_core::overflow::Overflow;
+use corepool_core::{
+    Backend, Config, Deadlines, Handler, PerClient, Placement, Report, Scope, StartError, WorkerInfo,
+};
 
 use crate::backends::{self, AnyHandler};
 use crate::choice::{Choice, ChoiceError, VARIABLE};
@@ -76,6 +81,42 @@ impl Server {
         self.with(|config| config.limit(connections))
     }
 
+    /// As [`Config::scope`].
+    #[must_use]
+    pub fn scope(self, scope: Scope) -> Self {
+        self.with(|config| config.scope(scope))
+    }
+
+    /// As [`Config::admission`].
+    #[must_use]
+    pub fn admission(self, admission: impl Admission) -> Self {
+        self.with(|config| config.admission(admission))
+    }
+
+    /// As [`Config::max_connections`].
+    #[must_use]
+    pub fn max_connections(self, connections: u32) -> Self {
+        self.with(|config| config.max_connections(connections))
+    }
+
+    /// As [`Config::per_client`].
+    #[must_use]
+    pub fn per_client(self, bound: PerClient) -> Self {
+        self.with(|config| config.per_client(bound))
+    }
+
+    /// As [`Config::deadlines`].
+    #[must_use]
+    pub fn deadlines(self, deadlines: Deadlines) -> Self {
+        self.with(|config| config.deadlines(deadlines))
+    }
+
+    /// As [`Config::handoff`].
+    #[must_use]
+    pub fn handoff(self, handoff: impl Handoff) -> Self {
+        self.with(|config| config.handoff(handoff))
+    }
+
     /// As [`Config::placement`].
     #[must_use]
     pub fn placement(self, placement: Placement) -> Self {
@@ -84,7 +125,7 @@ impl Server {
 
     /// As [`Config::overflow`].
     #[must_use]
-    pub fn overflow(self, overflow: Overflow) -> Self {
+    pub fn overflow(self, overflow: impl Overflow) -> Self {
         self.with(|config| config.overflow(overflow))
     }
 

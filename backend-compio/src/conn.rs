@@ -100,6 +100,17 @@ impl Conn for CompioConn {
         self.sender.is_sending()
     }
 
+    fn unacknowledged(&self) -> usize {
+        self.socket
+            .as_ref()
+            .and_then(|socket| corepool_os::unacknowledged(&**socket).ok())
+            .unwrap_or_default()
+    }
+
+    fn reset_on_close(&self) -> io::Result<()> {
+        corepool_os::reset_on_close(&**self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?)
+    }
+
     #[inline]
     fn buffer(&self) -> Buffer {
         self.memory.pool.take()

@@ -24,6 +24,12 @@ pub struct CompioListener {
     withdrawal: Withdrawal<ListenSocket>,
 }
 
+impl CompioListener {
+    fn socket(&self) -> io::Result<&ListenSocket> {
+        Ok(self.socket.as_deref().ok_or(io::ErrorKind::NotConnected)?)
+    }
+}
+
 impl Listener for CompioListener {
     type Bound = ListenSocket;
     type Socket = TcpSocket;
@@ -43,7 +49,19 @@ impl Listener for CompioListener {
     }
 
     fn try_accept(&mut self) -> io::Result<Option<(TcpSocket, SocketAddr)>> {
-        self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?.accept()
+        self.socket()?.accept()
+    }
+
+    fn shed(&mut self) -> io::Result<Option<SocketAddr>> {
+        self.socket()?.shed()
+    }
+
+    fn refuse_new(&mut self) -> io::Result<()> {
+        self.socket()?.refuse_new()
+    }
+
+    fn half_open(&mut self) -> io::Result<usize> {
+        self.socket()?.half_open()
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {

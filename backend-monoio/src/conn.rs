@@ -122,6 +122,18 @@ impl Conn for MonoioConn {
         self.attached.as_ref().map_or(self.lost_send, |attached| attached.sender.is_busy())
     }
 
+    fn unacknowledged(&self) -> usize {
+        let attached = self.attached.as_ref();
+        attached
+            .and_then(|attached| corepool_os::unacknowledged(attached.handle.as_fd()).ok())
+            .unwrap_or_default()
+    }
+
+    fn reset_on_close(&self) -> io::Result<()> {
+        let attached = self.attached.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        corepool_os::reset_on_close(attached.handle.as_fd())
+    }
+
     fn buffer(&self) -> Buffer {
         self.memory.pool.take()
     }

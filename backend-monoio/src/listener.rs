@@ -32,6 +32,12 @@ pub struct MonoioListener {
     gate: Option<Gate>,
 }
 
+impl MonoioListener {
+    fn socket(&self) -> io::Result<&ListenSocket> {
+        Ok(self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?)
+    }
+}
+
 impl Listener for MonoioListener {
     type Bound = ListenSocket;
     type Socket = TcpSocket;
@@ -49,7 +55,19 @@ impl Listener for MonoioListener {
     }
 
     fn try_accept(&mut self) -> io::Result<Option<(TcpSocket, SocketAddr)>> {
-        self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?.accept()
+        self.socket()?.accept()
+    }
+
+    fn shed(&mut self) -> io::Result<Option<SocketAddr>> {
+        self.socket()?.shed()
+    }
+
+    fn refuse_new(&mut self) -> io::Result<()> {
+        self.socket()?.refuse_new()
+    }
+
+    fn half_open(&mut self) -> io::Result<usize> {
+        self.socket()?.half_open()
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {

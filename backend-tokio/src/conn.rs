@@ -108,6 +108,14 @@ impl Conn for TokioConn {
         self.sending.is_some()
     }
 
+    fn unacknowledged(&self) -> usize {
+        self.stream.as_ref().and_then(|stream| corepool_os::unacknowledged(stream).ok()).unwrap_or_default()
+    }
+
+    fn reset_on_close(&self) -> io::Result<()> {
+        corepool_os::reset_on_close(self.stream.as_ref().ok_or(io::ErrorKind::NotConnected)?)
+    }
+
     #[inline]
     fn buffer(&self) -> Buffer {
         self.pool.take()

@@ -16,6 +16,12 @@ pub struct TokioListener {
     socket: Option<AsyncFd<ListenSocket>>,
 }
 
+impl TokioListener {
+    fn socket(&self) -> io::Result<&ListenSocket> {
+        Ok(self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?.get_ref())
+    }
+}
+
 impl Listener for TokioListener {
     type Bound = ListenSocket;
     type Socket = TcpSocket;
@@ -46,6 +52,18 @@ impl Listener for TokioListener {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn shed(&mut self) -> io::Result<Option<SocketAddr>> {
+        self.socket()?.shed()
+    }
+
+    fn refuse_new(&mut self) -> io::Result<()> {
+        self.socket()?.refuse_new()
+    }
+
+    fn half_open(&mut self) -> io::Result<usize> {
+        self.socket()?.half_open()
     }
 
     fn poll_close(&mut self, _cx: &mut Context<'_>) -> Poll<()> {

@@ -85,6 +85,11 @@ pub trait Socket: Send + 'static {
     fn peer_addr(&self) -> io::Result<SocketAddr>;
     /// The address of this end.
     fn local_addr(&self) -> io::Result<SocketAddr>;
+    /// Whether the peer has left: it has reset the connection, or closed it without having sent anything. One
+    /// that has sent something and closed may still wait for an answer. Asked of connections that wait.
+    fn has_left(&self) -> bool;
+    /// Closes with a reset, which the peer sees at once and which leaves no `TIME_WAIT` behind.
+    fn reset(self);
 }
 
 /// A connection that one runtime drives, on the thread that attached it.
@@ -139,6 +144,16 @@ pub trait Conn: Sized + Unpin + 'static {
 
     /// Whether a send has begun and has not been flushed.
     fn is_sending(&self) -> bool;
+
+    /// How many bytes the kernel has taken and the peer has not acknowledged: while something is being sent and
+    /// this does not change, the peer does not read. Asked at sweeps only, it may cost a system call.
+    fn unacknowledged(&self) -> usize;
+
+    /// Makes the close a reset, which drops what the kernel has taken and the peer has not.
+    ///
+    /// # Errors
+    /// What `setsockopt(2)` reports.
+    fn reset_on_close(&self) -> io::Result<()>;
 
     /// Lends an empty buffer of this core's pool, to be filled and sent.
     fn buffer(&self) -> Buffer;
@@ -198,6 +213,25 @@ pub trait Listener: Sized + Unpin + 'static {
     /// # Errors
     /// What `accept4(2)` reports; the caller decides whether to go on.
     fn try_accept(&mut self) -> io::Result<Option<(Self::Socket, SocketAddr)>>;
+
+    /// Accepts one connection only to close it, with a descriptor that is kept in reserve for this: when there is
+    /// none left, so that its client need not wait. `None` when nothing is queued.
+    ///
+    /// # Errors
+    /// What `accept4(2)` reports; and `WouldBlock` when there is no reserve at the moment.
+    fn shed(&mut self) -> io::Result<Option<SocketAddr>>;
+
+    /// From now on no new handshake begins; those that have begun go on, and what is queued stays queued.
+    ///
+    /// # Errors
+    /// The kernel does not allow it.
+    fn refuse_new(&mut self) -> io::Result<()>;
+
+    /// How many handshakes have begun, on the address of this listener, and are not done.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    fn half_open(&mut self) -> io::Result<usize>;
 
     /// Closes the socket and waits until the runtime holds nothing of it.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()>;

@@ -1,38 +1,76 @@
-//! The configuration of a server: what the user says, checked as a whole before anything starts.
+//! The configuration of a server: what the user says. `settings` checks it as a whole before anything starts.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Resource, getrlimit};
+use serde::Serialize;
 
-use crate::cores::{Allowance, CoreId, Wish, plan};
-use crate::error::StartError;
+use crate::admission::limit::{Admission, Fixed};
+use crate::clients::PerClient;
+use crate::cores::Wish;
+use crate::deadlines::Deadlines;
+use crate::handoff::Handoff;
+use crate::overflow::{Overflow, Queue};
 use crate::placement::Placement;
 
-/// What happens to a connection when no worker has room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What a permit is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Overflow {
-    /// It is closed at once.
+pub enum Scope {
+    /// A connection, for as long as it lasts. With more persistent clients than permits the others wait for
+    /// somebody to leave.
     #[default]
-    Reject,
-    /// It is served over the limit by the worker that accepted it, up to that worker's `max_connections`.
-    ServeAnyway,
+    Connection,
+    /// A request, as the handler marks it with [`Connection::request`](crate::Connection::request). All clients
+    /// are connected, up to `max_connections`, and take turns.
+    Request,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connection => "connection",
+            Self::Request => "request",
+        })
+    }
+}
+
+/// A text that names no scope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no scope: connection and request are")]
+pub struct UnknownScope(String);
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        match text {
+            "connection" => Ok(Self::Connection),
+            "request" => Ok(Self::Request),
+            _ => Err(UnknownScope(text.into())),
+        }
+    }
 }
 
 /// How a server shall be set up. Methods chain; mistakes are reported when it starts.
 #[derive(Debug, Clone)]
 pub struct Config {
-    listen: Vec<String>,
-    wish: Wish,
-    limit: Option<u32>,
-    max_connections: Option<u32>,
-    placement: Placement,
-    overflow: Overflow,
-    backlog: u32,
-    grace: Duration,
-    linger: Duration,
-    seed: Option<u64>,
+    pub(crate) listen: Vec<String>,
+    pub(crate) wish: Wish,
+    pub(crate) scope: Scope,
+    pub(crate) admission: Option<Arc<dyn Admission>>,
+    pub(crate) max_connections: Option<u32>,
+    pub(crate) per_client: Option<PerClient>,
+    pub(crate) handoff: Arc<dyn Handoff>,
+    pub(crate) overflow: Arc<dyn Overflow>,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) backlog: u32,
+    pub(crate) grace: Duration,
+    pub(crate) linger: Duration,
+    pub(crate) seed: Option<u64>,
 }
 
 impl Default for Config {
@@ -47,10 +85,13 @@ impl Config {
         Self {
             listen: Vec::new(),
             wish: Wish::default(),
-            limit: None,
+            scope: Scope::default(),
+            admission: None,
             max_connections: None,
-            placement: Placement::default(),
-            overflow: Overflow::default(),
+            per_client: None,
+            handoff: Arc::new(Placement::default()),
+            overflow: Arc::new(Queue::default()),
+            deadlines: Deadlines::default(),
             backlog: 1024,
             grace: Duration::from_secs(10),
             linger: Duration::from_secs(2),
@@ -88,11 +129,26 @@ impl Config {
         self
     }
 
-    /// How many connections each worker serves at a time, 1 to `max_connections`. Default: `max_connections`.
+    /// What a permit is for. Default: [`Scope::Connection`].
+    #[must_use]
+    pub fn scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// How many connections, or requests, each worker serves at a time: at least 1, and of connections at most
+    /// `max_connections`. Default: as many connections as there are descriptors for, with some left for the queue.
     /// When every worker is full, [`overflow`](Self::overflow) decides.
     #[must_use]
-    pub fn limit(mut self, connections: u32) -> Self {
-        self.limit = Some(connections);
+    pub fn limit(self, count: u32) -> Self {
+        self.admission(Fixed(count))
+    }
+
+    /// What sets the limit of each worker, if not [`limit`](Self::limit):
+    /// [`Adaptive`](crate::limit::Adaptive), for example.
+    #[must_use]
+    pub fn admission(mut self, admission: impl Admission) -> Self {
+        self.admission = Some(Arc::new(admission));
         self
     }
 
@@ -104,17 +160,39 @@ impl Config {
         self
     }
 
-    /// On which worker a connection is served while there is room. Default: [`Placement::LocalFirst`].
+    /// A bound on the connections of each client address. Default: none.
     #[must_use]
-    pub fn placement(mut self, placement: Placement) -> Self {
-        self.placement = placement;
+    pub fn per_client(mut self, bound: PerClient) -> Self {
+        self.per_client = Some(bound);
         self
     }
 
-    /// What happens when there is room nowhere. Default: [`Overflow::Reject`].
+    /// On which worker a connection is served while there is room. Default: [`Placement::LocalFirst`]. The same
+    /// as [`handoff`](Self::handoff).
     #[must_use]
-    pub fn overflow(mut self, overflow: Overflow) -> Self {
-        self.overflow = overflow;
+    pub fn placement(self, placement: Placement) -> Self {
+        self.handoff(placement)
+    }
+
+    /// Who serves a connection, and how those who wait get a permit: a [`Placement`], one of those in
+    /// [`handoff`](crate::handoff) for comparison, or your own.
+    #[must_use]
+    pub fn handoff(mut self, handoff: impl Handoff) -> Self {
+        self.handoff = Arc::new(handoff);
+        self
+    }
+
+    /// What happens when there is room nowhere. Default: [`Queue`].
+    #[must_use]
+    pub fn overflow(mut self, overflow: impl Overflow) -> Self {
+        self.overflow = Arc::new(overflow);
+        self
+    }
+
+    /// How long connections may take. Default: only a send that makes no progress is cut, after a minute.
+    #[must_use]
+    pub fn deadlines(mut self, deadlines: Deadlines) -> Self {
+        self.deadlines = deadlines;
         self
     }
 
@@ -147,148 +225,5 @@ impl Config {
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
-    }
-
-    /// Checks everything, and settles what was left open.
-    pub(crate) fn settle(&self) -> Result<(Settings, Vec<SocketAddr>), StartError> {
-        let addresses = self.addresses()?;
-        let cores = plan(&self.wish, &Allowance::of_this_process())?;
-        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let possible = share_of_descriptors(descriptors, cores.len(), addresses.len());
-        let max_connections = self.max_connections.unwrap_or(possible);
-        within("max_connections", max_connections, 1, CONNECTIONS_MAX)?;
-        let limit = self.limit.unwrap_or(max_connections);
-        within("limit", limit, 1, max_connections)?;
-        within("backlog", self.backlog, 1, 65_535)?;
-        within_a_day("grace", self.grace)?;
-        within_a_day("linger", self.linger)?;
-        let settings = Settings {
-            cores,
-            limit,
-            max_connections,
-            placement: self.placement,
-            overflow: self.overflow,
-            backlog: self.backlog,
-            grace: self.grace,
-            linger: self.linger,
-            seed: self.seed.unwrap_or_else(|| fastrand::u64(..)),
-        };
-        Ok((settings, addresses))
-    }
-
-    fn addresses(&self) -> Result<Vec<SocketAddr>, StartError> {
-        let mut addresses = Vec::new();
-        for given in &self.listen {
-            let invalid = |why: String| StartError::Config {
-                field: "listen",
-                value: given.clone(),
-                allowed: format!("an address and a port are needed, as in 127.0.0.1:7000 ({why})"),
-            };
-            let resolved = given.to_socket_addrs().map_err(|error| invalid(error.to_string()))?;
-            for address in resolved {
-                if address.port() != 0 && addresses.contains(&address) {
-                    return Err(invalid(format!("{address} is listed twice")));
-                }
-                addresses.push(address);
-            }
-        }
-        if addresses.is_empty() {
-            return Err(StartError::Config {
-                field: "listen",
-                value: "empty".into(),
-                allowed: "at least one address is needed".into(),
-            });
-        }
-        Ok(addresses)
-    }
-}
-
-/// A checked configuration.
-#[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    /// The core of each worker, if it is pinned.
-    pub(crate) cores: Vec<Option<CoreId>>,
-    pub(crate) limit: u32,
-    pub(crate) max_connections: u32,
-    pub(crate) placement: Placement,
-    pub(crate) overflow: Overflow,
-    pub(crate) backlog: u32,
-    pub(crate) grace: Duration,
-    pub(crate) linger: Duration,
-    pub(crate) seed: u64,
-}
-
-impl Settings {
-    /// How many workers there are.
-    pub(crate) fn workers(&self) -> usize {
-        self.cores.len()
-    }
-}
-
-/// More sockets than any worker can use; it keeps sums of counts far from overflow.
-const CONNECTIONS_MAX: u32 = 1 << 24;
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// A worker's share of the descriptors of the process. Each worker needs a few of its own (ring or epoll,
-/// event descriptor, listeners), and the program some.
-fn share_of_descriptors(descriptors: u64, workers: usize, addresses: usize) -> u32 {
-    let workers = workers as u64;
-    let reserved = 32 + workers * (8 + addresses as u64);
-    let share = descriptors.saturating_sub(reserved) / workers;
-    u32::try_from(share).unwrap_or(u32::MAX).clamp(1, CONNECTIONS_MAX)
-}
-
-fn within(field: &'static str, value: u32, least: u32, most: u32) -> Result<(), StartError> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(StartError::Config {
-        field,
-        value: value.to_string(),
-        allowed: format!("{least} to {most} are allowed"),
-    })
-}
-
-fn within_a_day(field: &'static str, value: Duration) -> Result<(), StartError> {
-    if value <= DAY {
-        return Ok(());
-    }
-    Err(StartError::Config { field, value: format!("{value:?}"), allowed: "at most a day is allowed".into() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused(config: &Config) -> String {
-        config.settle().expect_err("refused").to_string()
-    }
-
-    #[test]
-    fn a_wrong_value_names_its_field_and_what_is_allowed() {
-        let config = Config::new().listen("127.0.0.1:0");
-        let limit = refused(&config.clone().limit(0).max_connections(10));
-        assert_eq!(limit, "limit is 0: 1 to 10 are allowed");
-        assert!(refused(&config.clone().limit(11).max_connections(10)).starts_with("limit is 11"));
-        assert!(refused(&config.clone().max_connections(0)).starts_with("max_connections is 0"));
-        assert!(refused(&config.clone().backlog(0)).starts_with("backlog is 0"));
-        assert!(refused(&config.clone().grace(DAY * 2)).starts_with("grace is"));
-        assert!(refused(&config.linger(DAY * 2)).starts_with("linger is"));
-    }
-
-    #[test]
-    fn an_address_is_needed_and_must_make_sense() {
-        assert!(refused(&Config::new()).starts_with("listen is empty"));
-        assert!(refused(&Config::new().listen("7000")).starts_with("listen is 7000"));
-        let twice = Config::new().listen("127.0.0.1:7000").listen("127.0.0.1:7000");
-        assert!(refused(&twice).contains("twice"));
-    }
-
-    #[test]
-    fn descriptors_are_shared_out_after_the_servers_own() {
-        assert_eq!(share_of_descriptors(1024, 2, 1), (1024 - 32 - 18) / 2);
-        assert_eq!(share_of_descriptors(10, 2, 1), 1);
-        assert_eq!(share_of_descriptors(u64::MAX, 2, 1), CONNECTIONS_MAX);
     }
 }

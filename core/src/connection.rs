@@ -8,10 +8,13 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use crate::backend::{Backend, Conn, Detached, Loan, LoanOf, SendBuf};
 use crate::buffer::Buffer;
+use crate::deadlines::Deadlines;
 use crate::entry::Entry;
+use crate::local::Local;
 use crate::stream::Stream;
 
 /// How a connection came to the worker that serves it.
@@ -27,6 +30,13 @@ pub enum Route {
     },
     /// Every worker was full; it is served over the limit, where it was accepted.
     OverLimit,
+    /// It has waited for a permit.
+    Queued {
+        /// The index of the worker that accepted it.
+        from: usize,
+        /// How long it has waited.
+        waited: Duration,
+    },
 }
 
 /// Received bytes, on loan from the core that received them. They can be sent straight back without a copy.
@@ -86,12 +96,13 @@ impl<L: Loan> From<&'static str> for SendBuf<L> {
 /// It stays on its core. Dropping it does not close anything; the connection is closed when the handler's
 /// future has ended.
 pub struct Connection<B: Backend> {
-    entry: Rc<Entry<B>>,
+    pub(crate) entry: Rc<Entry<B>>,
+    pub(crate) local: Rc<Local<B>>,
 }
 
 impl<B: Backend> Connection<B> {
-    pub(crate) fn new(entry: Rc<Entry<B>>) -> Self {
-        Self { entry }
+    pub(crate) fn new(entry: Rc<Entry<B>>, local: Rc<Local<B>>) -> Self {
+        Self { entry, local }
     }
 
     /// Receives what has arrived, at least one byte; `None` when the peer has finished, or the server drains.
@@ -116,7 +127,7 @@ impl<B: Backend> Connection<B> {
         if io.is_sending() {
             entry.drive_send(io, cx);
         }
-        let received = if entry.idle.get() || entry.kicked.get() {
+        let received = if entry.is_special.get() {
             entry.poll_recv_specially(io, cx)
         } else {
             entry.poll_recv(io, cx)
@@ -161,6 +172,7 @@ impl<B: Backend> Connection<B> {
     #[inline]
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = ready!(self.entry.io.borrow_mut().poll_flush(cx));
+        self.entry.flushed.set(true);
         if flushed.is_ok() && !self.entry.send_failed.get() {
             return Poll::Ready(Ok(()));
         }
@@ -187,6 +199,9 @@ impl<B: Backend> Connection<B> {
     /// Begins a send; what was sent before has been flushed.
     #[inline]
     pub(crate) fn start_send(&self, bytes: impl Into<SendBuf<LoanOf<B>>>) {
+        if !self.entry.has_replied.replace(true) {
+            self.local.replied(&self.entry);
+        }
         self.entry.io.borrow_mut().start_send(bytes.into());
     }
 
@@ -215,6 +230,11 @@ impl<B: Backend> Connection<B> {
         let detached = poll_fn(|cx| self.entry.io.borrow_mut().poll_detach(cx)).await?;
         self.entry.detached.set(true);
         Ok(detached)
+    }
+
+    /// Gives this connection deadlines of its own, from now on.
+    pub fn set_deadlines(&mut self, deadlines: Deadlines) {
+        *self.entry.deadlines.borrow_mut() = Some(Box::new(deadlines));
     }
 
     /// The address of the peer.

@@ -8,12 +8,15 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use slab::Slab;
 
 use crate::backend::{Backend, Conn, LoanOf};
 use crate::connection::Route;
+use crate::deadlines::{Deadlines, Look, Passed, Pulse};
+use crate::request::{RequestMissing, RequestState};
 
 /// How long a receive on a kicked connection has found nothing.
 ///
@@ -33,6 +36,28 @@ enum Patience {
     Over,
 }
 
+/// What the handler has to do with the input, and whether anything has come since the last sweep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Input {
+    /// It does not wait, and nothing has come.
+    Unasked,
+    /// It does not wait, and something has come.
+    Received,
+    /// It waits, and something had come before.
+    WaitingAgain,
+    /// It waits, and nothing has come.
+    Waiting,
+}
+
+/// Why a connection is ended from our side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The server ends.
+    Aborted,
+    /// A deadline has passed; the close is polite unless the peer does not read.
+    TimedOut(Passed),
+}
+
 /// One open connection.
 pub(crate) struct Entry<B: Backend> {
     /// Borrowed for the length of one poll, never across one.
@@ -40,10 +65,11 @@ pub(crate) struct Entry<B: Backend> {
     pub(crate) peer: SocketAddr,
     pub(crate) route: Route,
     pub(crate) worker: usize,
-    /// Something was received since the last sweep.
-    pub(crate) touched: Cell<bool>,
+    input: Cell<Input>,
+    /// The next receive is not just a receive: the connection is idle or kicked, or requests are counted.
+    pub(crate) is_special: Cell<bool>,
     /// Idle: the next receive waits for readiness, without a buffer.
-    pub(crate) idle: Cell<bool>,
+    idle: Cell<bool>,
     /// The input shall end from our side: what has arrived is received, nothing more is waited for.
     pub(crate) kicked: Cell<bool>,
     /// What the end of a kicked connection's input waits for.
@@ -57,7 +83,18 @@ pub(crate) struct Entry<B: Backend> {
     /// A send failed while nobody was waiting for it; `send_error` says how.
     pub(crate) send_failed: Cell<bool>,
     send_error: Cell<Option<io::Error>>,
-    aborted: Cell<bool>,
+    /// A send has ended since the last sweep.
+    pub(crate) flushed: Cell<bool>,
+    /// What the peer had not acknowledged at the last sweep, while something was being sent.
+    unacknowledged: Cell<usize>,
+    /// Something was sent.
+    pub(crate) has_replied: Cell<bool>,
+    /// What requests have to do with it.
+    pub(crate) request: RequestState<LoanOf<B>>,
+    pulse: Cell<Pulse>,
+    /// Deadlines of its own.
+    pub(crate) deadlines: RefCell<Option<Box<Deadlines>>>,
+    cut: Cell<Option<Cut>>,
     task: Cell<Option<Waker>>,
     receiver: Cell<Option<Waker>>,
     /// Where the registry has it.
@@ -65,13 +102,22 @@ pub(crate) struct Entry<B: Backend> {
 }
 
 impl<B: Backend> Entry<B> {
-    pub(crate) fn new(io: B::Conn, peer: SocketAddr, route: Route, worker: usize) -> Self {
+    /// `requests_only`: nothing is received but within a request.
+    pub(crate) fn new(
+        io: B::Conn,
+        peer: SocketAddr,
+        route: Route,
+        worker: usize,
+        requests_only: bool,
+        now: Duration,
+    ) -> Self {
         Self {
             io: RefCell::new(io),
             peer,
             route,
             worker,
-            touched: Cell::new(true),
+            input: Cell::new(Input::Unasked),
+            is_special: Cell::new(requests_only),
             idle: Cell::new(false),
             kicked: Cell::new(false),
             patience: Cell::new(Patience::Fresh),
@@ -80,11 +126,27 @@ impl<B: Backend> Entry<B> {
             detached: Cell::new(false),
             send_failed: Cell::new(false),
             send_error: Cell::default(),
-            aborted: Cell::new(false),
+            flushed: Cell::new(false),
+            unacknowledged: Cell::new(0),
+            has_replied: Cell::new(false),
+            request: RequestState::new(requests_only),
+            pulse: Cell::new(Pulse::new(now)),
+            deadlines: RefCell::new(None),
+            cut: Cell::new(None),
             task: Cell::default(),
             receiver: Cell::default(),
             key: Cell::new(usize::MAX),
         }
+    }
+
+    /// When it was opened, since its worker's start.
+    pub(crate) fn born(&self) -> Duration {
+        self.pulse.get().born()
+    }
+
+    /// Says anew whether the next receive is just a receive.
+    pub(crate) fn look_again(&self) {
+        self.is_special.set(self.idle.get() || self.kicked.get() || self.request.is_special());
     }
 
     /// Remembers the task that serves this connection, so that it can be woken from outside. Once is enough: a
@@ -111,6 +173,13 @@ impl<B: Backend> Entry<B> {
         }
     }
 
+    /// As `drive_send`, if there is one.
+    pub(crate) fn drive_unsent(&self, io: &mut B::Conn, cx: &mut Context<'_>) {
+        if io.is_sending() {
+            self.drive_send(io, cx);
+        }
+    }
+
     /// The error to report of a flush: that of an earlier send which nobody has been told of, or its own.
     #[cold]
     pub(crate) fn take_send_error(&self, flushed: io::Result<()>) -> io::Error {
@@ -129,17 +198,41 @@ impl<B: Backend> Entry<B> {
     ) -> Poll<io::Result<Option<LoanOf<B>>>> {
         let received = io.poll_recv(cx);
         match &received {
-            Poll::Ready(Ok(Some(_))) => self.touched.set(true),
+            Poll::Ready(Ok(Some(_))) => self.input.set(Input::Received),
             Poll::Ready(Ok(None)) => self.at_end.set(true),
             Poll::Ready(Err(_)) => self.broken.set(true),
-            Poll::Pending => self.remember_receiver(cx),
+            Poll::Pending => self.wait(cx),
         }
         received
     }
 
-    /// As `poll_recv`, on a connection that is idle or was kicked.
+    fn wait(&self, cx: &Context<'_>) {
+        self.input.set(match self.input.get() {
+            Input::Received | Input::WaitingAgain => Input::WaitingAgain,
+            Input::Unasked | Input::Waiting => Input::Waiting,
+        });
+        self.remember_receiver(cx);
+    }
+
+    /// As `poll_recv`, on a connection that is idle or was kicked, or whose requests are counted.
     #[cold]
     pub(crate) fn poll_recv_specially(
+        &self,
+        io: &mut B::Conn,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<LoanOf<B>>>> {
+        if self.request.is_missing() {
+            return Poll::Ready(Err(io::Error::other(RequestMissing)));
+        }
+        if let Some(first) = self.request.take_first() {
+            self.look_again();
+            return Poll::Ready(Ok(Some(first)));
+        }
+        self.poll_recv_anyway(io, cx)
+    }
+
+    /// Receives, whether a request is open or not.
+    pub(crate) fn poll_recv_anyway(
         &self,
         io: &mut B::Conn,
         cx: &mut Context<'_>,
@@ -147,13 +240,21 @@ impl<B: Backend> Entry<B> {
         if self.kicked.get() {
             return self.poll_recv_kicked(io, cx);
         }
+        if self.idle.get() {
+            ready!(self.poll_readable(io, cx))?;
+        }
+        self.poll_recv(io, cx)
+    }
+
+    /// Waits until there is something to receive, without a buffer.
+    pub(crate) fn poll_readable(&self, io: &mut B::Conn, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Poll::Ready(readable) = io.poll_readable(cx) else {
-            self.remember_receiver(cx);
+            self.wait(cx);
             return Poll::Pending;
         };
         self.idle.set(false);
-        readable?;
-        self.poll_recv(io, cx)
+        self.look_again();
+        Poll::Ready(readable)
     }
 
     fn poll_recv_kicked(
@@ -176,13 +277,21 @@ impl<B: Backend> Entry<B> {
     }
 
     /// Makes the task drop its handler and close, at its next poll.
-    pub(crate) fn abort(&self) {
-        self.aborted.set(true);
+    pub(crate) fn cut(&self, cut: Cut) {
+        // An abort comes before a deadline: nothing is waited for then.
+        if self.cut.get() != Some(Cut::Aborted) {
+            self.cut.set(Some(cut));
+        }
         wake(&self.task);
     }
 
+    pub(crate) fn was_cut(&self) -> Option<Cut> {
+        self.cut.get()
+    }
+
+    /// Whether it shall be closed at once, whatever that loses.
     pub(crate) fn is_aborted(&self) -> bool {
-        self.aborted.get()
+        self.cut.get() == Some(Cut::Aborted)
     }
 
     /// Ends the input: after the bytes that are already there, the handler sees the end of the stream.
@@ -191,12 +300,20 @@ impl<B: Backend> Entry<B> {
     /// reply is on its way.
     pub(crate) fn kick(&self) {
         self.kicked.set(true);
+        self.look_again();
         wake(&self.receiver);
     }
 
     /// What the sweep does with each connection: one that has received nothing since the last sweep shall
-    /// hold no buffer; one that was kicked and has found nothing shall end.
-    fn sweep(&self) {
+    /// hold no buffer; one that was kicked and has found nothing shall end; one whose deadline has passed is cut.
+    fn sweep(&self, deadlines: &Deadlines, now: Duration) {
+        let look = self.look();
+        let mut pulse = self.pulse.get();
+        let own = self.deadlines.borrow();
+        if let Some(passed) = pulse.beat(own.as_deref().unwrap_or(deadlines), look, now) {
+            self.cut(Cut::TimedOut(passed));
+        }
+        self.pulse.set(pulse);
         if self.kicked.get() {
             match self.patience.get() {
                 Patience::Waiting => self.patience.set(Patience::Swept),
@@ -206,8 +323,31 @@ impl<B: Backend> Entry<B> {
                 }
                 Patience::Fresh | Patience::Exhausted | Patience::Over => {}
             }
-        } else if !self.touched.replace(false) && !self.idle.replace(true) {
+        } else if !look.received && !self.idle.replace(true) {
+            self.look_again();
             wake(&self.receiver);
+        }
+    }
+
+    /// What has happened since the last sweep.
+    fn look(&self) -> Look {
+        let (received, waiting) = match self.input.get() {
+            Input::Unasked => (false, false),
+            Input::Received => (true, false),
+            Input::WaitingAgain => (true, true),
+            Input::Waiting => (false, true),
+        };
+        self.input.set(if waiting { Input::Waiting } else { Input::Unasked });
+        let io = self.io.borrow();
+        let sending = io.is_sending();
+        let unacknowledged = if sending { io.unacknowledged() } else { 0 };
+        Look {
+            received,
+            sent: self.flushed.take() | (self.unacknowledged.replace(unacknowledged) != unacknowledged),
+            sending,
+            waiting,
+            in_request: self.request.is_open(),
+            request_began: self.request.began.take(),
         }
     }
 }
@@ -262,8 +402,8 @@ impl<B: Backend> Registry<B> {
         empty
     }
 
-    pub(crate) fn sweep(&self) {
-        self.each(Entry::sweep);
+    pub(crate) fn sweep(&self, deadlines: &Deadlines, now: Duration) {
+        self.each(|entry| entry.sweep(deadlines, now));
     }
 
     pub(crate) fn kick_all(&self) {
@@ -271,7 +411,7 @@ impl<B: Backend> Registry<B> {
     }
 
     pub(crate) fn abort_all(&self) {
-        self.each(Entry::abort);
+        self.each(|entry| entry.cut(Cut::Aborted));
     }
 
     fn each(&self, act: impl Fn(&Entry<B>)) {

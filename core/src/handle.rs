@@ -1,10 +1,14 @@
 //! The remote control of a server: what any thread may ask of it.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock, mpsc};
+use std::time::{Duration, Instant};
 
 use async_channel::Sender;
 
+use crate::laws::{Books, LawBroken, check};
+use crate::mail::Lines;
 use crate::server::Event;
 use crate::shared::{Board, Command};
 use crate::stats::{Stats, WorkerStats};
@@ -15,7 +19,6 @@ pub struct Handle {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     backend: &'static str,
     driver: OnceLock<&'static str>,
@@ -23,6 +26,16 @@ struct Inner {
     board: Arc<Board>,
     commands: Vec<Sender<Command>>,
     events: mpsc::Sender<Event>,
+    lines: Arc<dyn Lines>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { backend, driver, addresses, .. } = self;
+        let mut all = f.debug_struct("Inner");
+        all.field("backend", backend).field("driver", driver).field("addresses", addresses);
+        all.finish_non_exhaustive()
+    }
 }
 
 impl Handle {
@@ -32,9 +45,10 @@ impl Handle {
         board: Arc<Board>,
         commands: Vec<Sender<Command>>,
         events: mpsc::Sender<Event>,
+        lines: Arc<dyn Lines>,
     ) -> Self {
         let driver = OnceLock::new();
-        Self { inner: Arc::new(Inner { backend, driver, addresses, board, commands, events }) }
+        Self { inner: Arc::new(Inner { backend, driver, addresses, board, commands, events, lines }) }
     }
 
     /// Where the server listens, with the port that was resolved for port 0.
@@ -46,20 +60,81 @@ impl Handle {
     pub fn stats(&self) -> Stats {
         let Inner { backend, driver, addresses, board, .. } = &*self.inner;
         let settings = &board.settings;
+        let waiting = self.inner.lines.waiting();
         let worker = |(index, core): (usize, &Option<crate::cores::CoreId>)| WorkerStats {
             core: core.map(|core| core.0),
+            limit: board.limit(index),
             active: board.active(index),
+            waiting: waiting[index],
             taken: u64::from(board.gates.gate(index).taken()),
+            requests_taken: board.requests(index).0,
+            requests_waiting: board.requests(index).1,
+            times: board.times(index).snapshot(),
             counts: board.counts(index),
         };
         Stats {
             backend,
             driver: driver.get().copied().unwrap_or("not started"),
             addresses: addresses.clone(),
-            limit: settings.limit,
+            scope: settings.scope,
             max_connections: settings.max_connections,
             workers: settings.cores.iter().enumerate().map(worker).collect(),
         }
+    }
+
+    /// Checks the laws of the counters, as [`Stats::check_laws`] does, and looks at nothing else: for who checks
+    /// after every step.
+    ///
+    /// # Errors
+    /// Names the law that is broken, and the worker.
+    pub fn check_laws(&self) -> Result<(), LawBroken> {
+        let board = &*self.inner.board;
+        let workers = 0..board.settings.workers();
+        let counts: Vec<_> = workers.clone().map(|worker| board.counts(worker)).collect();
+        let waiting = self.inner.lines.waiting();
+        let books: Vec<_> = workers
+            .map(|worker| Books {
+                counts: &counts[worker],
+                waiting: waiting[worker],
+                active: board.active(worker),
+                taken: board.gates.gate(worker).taken().into(),
+                requests_taken: board.requests(worker).0,
+                requests_waiting: board.requests(worker).1,
+            })
+            .collect();
+        check(&books)
+    }
+
+    /// Waits until nothing moves: until two looks at all counters, with every worker's answer between them, are
+    /// the same and no connection is on its way. The laws hold then. A server that is busy may never get there.
+    ///
+    /// # Errors
+    /// It was not so within `patience`: the counters as they were last.
+    pub fn settled(&self, patience: Duration) -> Result<Stats, Box<Stats>> {
+        let end = Instant::now() + patience;
+        let mut last: Option<Stats> = None;
+        loop {
+            let have_answered = self.ask_all(end);
+            let stats = self.stats();
+            if have_answered && last.is_some_and(|last| last.counts_as(&stats)) && stats.check_laws().is_ok() {
+                return Ok(stats);
+            }
+            if Instant::now() >= end {
+                return Err(Box::new(stats));
+            }
+            last = Some(stats);
+        }
+    }
+
+    /// Waits until every worker that is there has done what it was told before; `false` if one has not in time.
+    fn ask_all(&self, end: Instant) -> bool {
+        let (answer, answers) = mpsc::channel();
+        let asked = |worker: &&Sender<Command>| worker.try_send(Command::Report(answer.clone())).is_ok();
+        let expected = self.inner.commands.iter().filter(asked).count();
+        drop(answer);
+        let wait = |_| answers.recv_timeout(end.saturating_duration_since(Instant::now()));
+        // A worker that leaves without an answer drops its question.
+        (0..expected).map(wait).all(|answered| answered != Err(mpsc::RecvTimeoutError::Timeout))
     }
 
     /// Asks the server to end: it accepts nothing more, serves whoever has connected before, ends the input of
@@ -85,14 +160,18 @@ impl Handle {
 
     fn command(&self, command: Command) {
         // Receivers that are gone have ended already.
-        let _ = self.inner.events.send(Event::Commanded(command));
+        let _ = self.inner.events.send(Event::Commanded(command.clone()));
         for worker in &self.inner.commands {
-            let _ = worker.try_send(command);
+            let _ = worker.try_send(command.clone());
         }
     }
 
     pub(crate) fn set_driver(&self, driver: &'static str) {
         let _ = self.inner.driver.set(driver);
+    }
+
+    pub(crate) fn lines(&self) -> Arc<dyn Lines> {
+        Arc::clone(&self.inner.lines)
     }
 
     pub(crate) fn board(&self) -> &Board {

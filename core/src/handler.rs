@@ -5,6 +5,7 @@ use std::io;
 use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::cores::CoreId;
+use crate::ledger::Refusal;
 
 /// Serves connections. One value is made on each worker's thread, by the factory given to the server, and
 /// serves all connections of that worker: it may hold `Rc`, `RefCell` and other state of its core.
@@ -23,6 +24,17 @@ pub trait Handler<B: Backend>: 'static {
     /// # Cancel safety
     /// The future is dropped when the server aborts; whatever it holds is dropped with it.
     fn serve(&self, connection: Connection<B>) -> impl Future<Output = io::Result<()>>;
+
+    /// Tells a client that it is not served, and why, under [`Reject::Reply`](crate::overflow::Reject::Reply).
+    /// The default says nothing. The connection is closed afterwards as it is after [`serve`](Self::serve), so
+    /// that a reply always arrives; it has as much time as `linger` allows, and holds no permit.
+    ///
+    /// # Cancel safety
+    /// The future is dropped when the time is up, or the server aborts.
+    fn refuse(&self, connection: Connection<B>, refusal: Refusal) -> impl Future<Output = ()> {
+        let _ = (connection, refusal);
+        async {}
+    }
 }
 
 /// The worker that a handler is made for.

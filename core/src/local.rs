@@ -1,25 +1,27 @@
 //! What the tasks of one worker share, on its thread.
 
-use std::cell::RefCell;
-use std::net::SocketAddr;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-use crate::admission::Gate;
+use crate::admission::Requests;
 use crate::backend::Backend;
-use crate::config::Settings;
+use crate::clients::Counted;
+use crate::config::Scope;
 use crate::connection::Route;
 use crate::entry::{Entry, Registry};
-use crate::ledger::{End, Ledger};
-use crate::shared::{Board, Mailboxes};
+use crate::ledger::{Asked, End, Ledger, Waited};
+use crate::mail::{Envelope, PostOffice};
+use crate::settings::Settings;
+use crate::shared::Board;
+use crate::times::Times;
 
 /// A connection that has come to the worker that will serve it.
 pub(crate) struct Arrival<S> {
-    pub(crate) socket: S,
-    pub(crate) peer: SocketAddr,
+    pub(crate) envelope: Envelope<S>,
     pub(crate) route: Route,
 }
 
@@ -27,22 +29,28 @@ pub(crate) struct Arrival<S> {
 pub(crate) struct Local<B: Backend> {
     pub(crate) index: usize,
     pub(crate) board: Arc<Board>,
-    pub(crate) mailboxes: Arc<Mailboxes<B::Socket>>,
-    pub(crate) linger: Duration,
+    pub(crate) office: Arc<PostOffice<B::Socket>>,
     pub(crate) random: RefCell<Rng>,
+    /// The permits of requests.
+    pub(crate) requests: Requests,
+    /// Every open connection: those that are served, and those that are being refused.
     registry: Registry<B>,
+    served: Cell<usize>,
+    epoch: Instant,
 }
 
 impl<B: Backend> Local<B> {
-    pub(crate) fn new(index: usize, board: Arc<Board>, mailboxes: Arc<Mailboxes<B::Socket>>) -> Self {
+    pub(crate) fn new(index: usize, board: Arc<Board>, office: Arc<PostOffice<B::Socket>>) -> Self {
         let seed = board.settings.seed.wrapping_add(index as u64);
         Self {
             index,
-            mailboxes,
-            linger: board.settings.linger,
+            office,
+            requests: Requests::new(board.settings.limit),
             board,
             random: RefCell::new(Rng::with_seed(seed)),
             registry: Registry::new(),
+            served: Cell::new(0),
+            epoch: B::now(),
         }
     }
 
@@ -50,52 +58,118 @@ impl<B: Backend> Local<B> {
         &self.board.settings
     }
 
-    pub(crate) fn gate(&self) -> &Gate {
-        self.board.gates.gate(self.index)
-    }
-
     pub(crate) fn ledger(&self) -> &Ledger {
         self.board.ledger(self.index)
+    }
+
+    pub(crate) fn times(&self) -> &Times {
+        self.board.times(self.index)
     }
 
     pub(crate) fn registry(&self) -> &Registry<B> {
         &self.registry
     }
 
+    /// The time since this worker's start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        B::now().duration_since(self.epoch)
+    }
+
+    /// How many sockets this worker holds, or has promised to hold: served, on their way, and waiting.
+    pub(crate) fn sockets(&self) -> u64 {
+        u64::from(self.board.gates.gate(self.index).taken()) + self.board.waiting(self.index)
+    }
+
+    /// How many connections are being refused.
+    pub(crate) fn refusing(&self) -> usize {
+        self.registry.len() - self.served.get()
+    }
+
     /// Opens a connection's entry: it counts as active.
     pub(crate) fn open(&self, entry: Rc<Entry<B>>) {
         self.registry.insert(entry);
         self.ledger().started();
-        self.board.set_active(self.index, self.registry.len());
+        self.count_served(self.served.get() + 1);
     }
 
     /// Removes a connection's entry, which has ended.
     pub(crate) fn close(&self, entry: &Entry<B>, end: End) {
         self.ledger().ended(end);
+        self.count_served(self.served.get() - 1);
+        if self.settings().scope == Scope::Connection {
+            self.times().served(self.elapsed().saturating_sub(entry.born()));
+        }
         self.registry.remove(entry);
-        self.board.set_active(self.index, self.registry.len());
+    }
+
+    fn count_served(&self, count: usize) {
+        self.served.set(count);
+        self.board.set_active(self.index, count);
+    }
+
+    /// The first byte of a connection is being sent.
+    #[cold]
+    pub(crate) fn replied(&self, entry: &Entry<B>) {
+        self.times().replied(self.elapsed().saturating_sub(entry.born()));
+    }
+
+    /// Sets the limit of what permits are for.
+    pub(crate) fn set_limit(&self, limit: u32) {
+        use crate::mail::Lines;
+        match self.settings().scope {
+            Scope::Connection => self.office.set_limit(self.index, limit),
+            Scope::Request => self.requests.set_limit(limit),
+        }
+        self.board.set_limit(self.index, limit);
+        self.publish_requests();
     }
 }
 
-/// One unit of this worker's limit, given back on drop.
-pub(crate) struct Permit<B: Backend>(Rc<Local<B>>);
+/// The moves of requests.
+impl<B: Backend> Local<B> {
+    pub(crate) fn asked(&self, asked: Asked) {
+        self.ledger().asked(asked);
+        self.publish_requests();
+    }
+
+    pub(crate) fn waited(&self, waited: Waited) {
+        self.ledger().waited(waited);
+        self.publish_requests();
+    }
+
+    /// A request has ended, and gives its permit back.
+    pub(crate) fn end_request(&self, took: Duration) {
+        self.requests.release();
+        self.ledger().request_ended();
+        self.publish_requests();
+        self.times().served(took);
+    }
+
+    fn publish_requests(&self) {
+        self.board.set_requests(self.index, self.requests.taken(), self.requests.waiting());
+    }
+}
+
+/// One unit of this worker's limit, given back on drop; and the client's part, if clients are counted.
+pub(crate) struct Permit<B: Backend> {
+    local: Rc<Local<B>>,
+    _client: Option<Counted>,
+}
 
 impl<B: Backend> Permit<B> {
     /// The permit that has already been taken of this worker's gate, by whoever accepted the connection.
-    pub(crate) fn adopt(local: &Rc<Local<B>>) -> Self {
-        Self(Rc::clone(local))
+    pub(crate) fn adopt(local: &Rc<Local<B>>, client: Option<Counted>) -> Self {
+        Self { local: Rc::clone(local), _client: client }
     }
-}
 
-impl<B: Backend> Permit<B> {
     /// The worker whose permit it is.
-    pub(crate) fn local(&self) -> &Local<B> {
-        &self.0
+    pub(crate) fn local(&self) -> &Rc<Local<B>> {
+        &self.local
     }
 }
 
 impl<B: Backend> Drop for Permit<B> {
     fn drop(&mut self) {
-        self.0.gate().release();
+        self.local.office.release(self.local.index);
     }
 }

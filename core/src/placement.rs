@@ -1,4 +1,5 @@
-//! Placement: on which worker a new connection is served. Pure decisions over the gates, no I/O.
+//! Placement: on which worker a new connection is served. The default [`Handoff`]: pure decisions over the permits
+//! of all workers, no I/O.
 //!
 //! A decision takes the permit in the same step, by comparing the count that it was made on; when the count
 //! has moved it is made again. So a burst cannot pile up on one worker that looked empty to everybody.
@@ -8,8 +9,7 @@ use std::str::FromStr;
 
 use fastrand::Rng;
 
-use crate::admission::{Gates, Seen};
-use crate::sync::{AtomicUsize, Ordering};
+use crate::handoff::{Handoff, Load, Reserved, Room};
 
 /// Where a new connection is served, as long as there is room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,88 +69,89 @@ impl FromStr for Placement {
 /// worker has just taken or released a permit.
 const RETRIES_MAX: usize = 64;
 
-impl Placement {
-    /// Takes a permit of the worker that shall serve a connection accepted by `me`, and says which it is;
-    /// `None` when no worker has room.
-    pub(crate) fn take(
-        self,
-        me: usize,
-        gates: &Gates,
-        turn: &AtomicUsize,
-        random: &mut Rng,
-    ) -> Option<usize> {
-        match self {
-            Self::LocalFirst if gates.gate(me).try_take() => Some(me),
-            Self::LocalFirst => take_least(gates, random, |worker| worker != me),
-            Self::Even { slack } => take_even(me, slack, gates, random),
-            Self::RoundRobin => take_in_turn(gates, turn),
-            Self::AlwaysOther => take_least(gates, random, |worker| worker != me)
-                .or_else(|| gates.gate(me).try_take().then_some(me)),
+impl Handoff for Placement {
+    fn place<'a>(&self, me: usize, room: &Room<'a>, random: &mut Rng) -> Option<Reserved<'a>> {
+        match *self {
+            Self::LocalFirst => room.reserve(me).or_else(|| least_loaded(room, random, |worker| worker != me)),
+            Self::Even { slack } => even(me, slack, room, random),
+            Self::RoundRobin => in_turn(room),
+            Self::AlwaysOther => {
+                least_loaded(room, random, |worker| worker != me).or_else(|| room.reserve(me))
+            }
         }
     }
 }
 
 /// The allowed worker with room and the fewest permits taken. Of several, each is as likely, so that ties do
 /// not all favour one worker.
-fn least(gates: &Gates, random: &mut Rng, allowed: impl Fn(usize) -> bool) -> Option<(usize, Seen)> {
-    let mut best: Option<(usize, Seen)> = None;
+fn least(room: &Room<'_>, random: &mut Rng, allowed: impl Fn(usize) -> bool) -> Option<Load> {
+    let mut best: Option<Load> = None;
     let mut ties = 1;
-    for worker in (0..gates.len()).filter(|&worker| allowed(worker)) {
-        let seen = gates.gate(worker).seen();
-        if !gates.gate(worker).has_room(seen) {
-            continue;
-        }
+    let loads = (0..room.workers()).filter(|&worker| allowed(worker)).map(|worker| room.load(worker));
+    for load in loads.filter(Load::has_room) {
         let better = match best {
             None => true,
-            Some((_, least)) if seen.taken() == least.taken() => {
+            Some(least) if load.taken() == least.taken() => {
                 ties += 1;
                 random.usize(..ties) == 0
             }
-            Some((_, least)) => {
-                let less = seen.taken() < least.taken();
+            Some(least) => {
+                let less = load.taken() < least.taken();
                 ties = if less { 1 } else { ties };
                 less
             }
         };
         if better {
-            best = Some((worker, seen));
+            best = Some(load);
         }
     }
     best
 }
 
-fn take_least(gates: &Gates, random: &mut Rng, allowed: impl Fn(usize) -> bool) -> Option<usize> {
+fn least_loaded<'a>(
+    room: &Room<'a>,
+    random: &mut Rng,
+    allowed: impl Fn(usize) -> bool,
+) -> Option<Reserved<'a>> {
     for _ in 0..RETRIES_MAX {
-        let (worker, seen) = least(gates, random, &allowed)?;
-        if gates.gate(worker).try_take_at(seen).is_ok() {
-            return Some(worker);
+        let least = least(room, random, &allowed)?;
+        if let Some(reserved) = room.reserve_at(least) {
+            return Some(reserved);
         }
     }
-    (0..gates.len()).filter(|&worker| allowed(worker)).find(|&worker| gates.gate(worker).try_take())
+    (0..room.workers()).filter(|&worker| allowed(worker)).find_map(|worker| room.reserve(worker))
 }
 
-fn take_even(me: usize, slack: u32, gates: &Gates, random: &mut Rng) -> Option<usize> {
+fn even<'a>(me: usize, slack: u32, room: &Room<'a>, random: &mut Rng) -> Option<Reserved<'a>> {
     for _ in 0..RETRIES_MAX {
-        let (least, least_seen) = least(gates, random, |_| true)?;
-        let mine = gates.gate(me).seen();
-        let stay = gates.gate(me).has_room(mine) && mine.taken() <= least_seen.taken().saturating_add(slack);
-        let (worker, seen) = if stay { (me, mine) } else { (least, least_seen) };
-        if gates.gate(worker).try_take_at(seen).is_ok() {
-            return Some(worker);
+        let least = least(room, random, |_| true)?;
+        let mine = room.load(me);
+        let stays = mine.has_room() && mine.taken() <= least.taken().saturating_add(slack);
+        if let Some(reserved) = room.reserve_at(if stays { mine } else { least }) {
+            return Some(reserved);
         }
     }
-    take_least(gates, random, |_| true)
+    least_loaded(room, random, |_| true)
 }
 
-fn take_in_turn(gates: &Gates, turn: &AtomicUsize) -> Option<usize> {
-    let count = gates.len();
-    let first = turn.fetch_add(1, Ordering::Relaxed) % count;
-    (0..count).map(|step| (first + step) % count).find(|&worker| gates.gate(worker).try_take())
+fn in_turn<'a>(room: &Room<'a>) -> Option<Reserved<'a>> {
+    let (workers, turn) = (room.workers(), room.next_turn());
+    (0..workers).find_map(|step| room.reserve(turn.wrapping_add(step) % workers))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admission::Gates;
+
+    fn keep(worker: usize) {
+        panic!("a permit of worker {worker} was given back");
+    }
+
+    /// Takes a permit for ever.
+    fn take(placement: Placement, me: usize, gates: &Gates, random: &mut Rng) -> Option<usize> {
+        placement.place(me, &Room::new(gates, &keep), random).map(Reserved::spend)
+    }
 
     fn taken(gates: &Gates) -> Vec<u32> {
         (0..gates.len()).map(|worker| gates.gate(worker).taken()).collect()
@@ -158,10 +159,9 @@ mod tests {
 
     fn place(placement: Placement, workers: usize, limit: u32, accepted_by: &[usize]) -> Vec<u32> {
         let gates = Gates::new(workers, limit);
-        let turn = AtomicUsize::new(0);
         let mut random = Rng::with_seed(7);
         for &me in accepted_by {
-            placement.take(me, &gates, &turn, &mut random);
+            take(placement, me, &gates, &mut random);
         }
         taken(&gates)
     }
@@ -213,8 +213,8 @@ mod tests {
         let mut hits = [0_u32; 3];
         for _ in 0..3000 {
             let gates = Gates::new(4, 8);
-            let worker = take_least(&gates, &mut random, |worker| worker != 0).expect("room");
-            hits[worker - 1] += 1;
+            let reserved = least_loaded(&Room::new(&gates, &keep), &mut random, |worker| worker != 0);
+            hits[reserved.expect("room").spend() - 1] += 1;
         }
         assert!(hits.iter().all(|&count| (800..1200).contains(&count)), "{hits:?}");
     }
@@ -223,14 +223,13 @@ mod tests {
     fn bursts_from_all_workers_at_once_under_even_leave_a_difference_of_none() {
         for _ in 0..200 {
             let gates = Gates::new(4, 64);
-            let turn = AtomicUsize::new(0);
             std::thread::scope(|scope| {
                 for me in 0..4 {
-                    let (gates, turn) = (&gates, &turn);
+                    let gates = &gates;
                     scope.spawn(move || {
                         let mut random = Rng::with_seed(me as u64);
                         for _ in 0..4 {
-                            Placement::Even { slack: 0 }.take(me, gates, turn, &mut random).expect("room");
+                            take(Placement::Even { slack: 0 }, me, gates, &mut random).expect("room");
                         }
                     });
                 }

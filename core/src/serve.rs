@@ -1,61 +1,122 @@
 //! The task of one connection: attach, run the handler, contain its panics, close, count.
 
 use std::any::Any;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
 
-use crate::backend::{Backend, Conn, Detached};
+use futures_util::future::select;
+
+use crate::backend::{Backend, Conn, Detached, Socket};
 use crate::close::close;
-use crate::connection::Connection;
-use crate::entry::Entry;
+use crate::config::Scope;
+use crate::connection::{Connection, Route};
+use crate::deadlines::Passed;
+use crate::entry::{Cut, Entry};
 use crate::handler::Handler;
-use crate::ledger::End;
-use crate::local::{Arrival, Permit};
+use crate::ledger::{End, Refusal};
+use crate::local::{Arrival, Local, Permit};
 use crate::log;
+use crate::mail::Envelope;
+use crate::overflow::Reject;
+
+/// How many connections a worker refuses with a reply, or politely, at a time.
+const REFUSING_MAX: usize = 256;
 
 /// Takes a connection into its worker's runtime and spawns its task.
 pub(crate) fn serve<B: Backend, H: Handler<B>>(
     handler: &Rc<H>,
     arrival: Arrival<B::Socket>,
-    permit: Permit<B>,
+    local: &Rc<Local<B>>,
 ) {
-    let local = permit.local();
-    let io = match B::Conn::attach(Detached::from(arrival.socket)) {
-        Ok(io) => io,
+    let Arrival { envelope: Envelope { socket, peer, client }, route } = arrival;
+    let permit = Permit::adopt(local, client);
+    let requests_only = local.settings().scope == Scope::Request;
+    let entry = match B::Conn::attach(Detached::from(socket)) {
+        Ok(io) => Rc::new(Entry::new(io, peer, route, local.index, requests_only, local.elapsed())),
         Err(error) => {
             log::guarded(
-                || tracing::warn!(worker = local.index, peer = %arrival.peer, %error, "cannot attach a connection"),
+                || tracing::warn!(worker = local.index, %peer, %error, "cannot attach a connection"),
             );
-            local.ledger().attach_failed();
-            return;
+            return local.ledger().attach_failed();
         }
     };
-    let entry = Rc::new(Entry::new(io, arrival.peer, arrival.route, local.index));
     local.open(Rc::clone(&entry));
     B::spawn_local(task(Rc::clone(handler), entry, permit));
 }
 
 async fn task<B: Backend, H: Handler<B>>(handler: Rc<H>, entry: Rc<Entry<B>>, permit: Permit<B>) {
-    let end = run(&*handler, &entry).await;
+    let connection = Connection::new(Rc::clone(&entry), Rc::clone(permit.local()));
+    // The call is inside the future: a `serve` that panics before it returns one is contained too.
+    let serving = pin!(Some(async move { handler.serve(connection).await }));
+    let end = run(&entry, serving).await;
     if matches!(end, End::Panicked | End::Aborted) {
         entry.broken.set(true);
     }
-    close(&entry, permit.local().linger).await;
+    if entry.was_cut() == Some(Cut::TimedOut(Passed::Send)) {
+        // Whoever does not read will not read a goodbye. What is unsent must not linger in the kernel.
+        entry.broken.set(true);
+        let _ = entry.io.borrow().reset_on_close();
+    }
+    close(&entry, permit.local().settings().linger).await;
     permit.local().close(&entry, end);
 }
 
+/// Refuses a connection in the way that the policy says; politely while the server drains, so that whoever
+/// connected in time sees the end of the stream and not a reset.
+pub(crate) fn refuse<B: Backend, H: Handler<B>>(
+    handler: &Rc<H>,
+    envelope: Envelope<B::Socket>,
+    refusal: Refusal,
+    local: &Rc<Local<B>>,
+) {
+    let rejection = local.settings().overflow.rejection();
+    let politely = refusal == Refusal::Draining || rejection == Reject::Reply;
+    if !politely || local.refusing() >= REFUSING_MAX {
+        match rejection {
+            Reject::Reset => envelope.socket.reset(),
+            Reject::Close | Reject::Reply => drop(envelope),
+        }
+        return;
+    }
+    let Envelope { socket, peer, client: _uncounted } = envelope;
+    let Ok(io) = B::Conn::attach(Detached::from(socket)) else { return };
+    let entry = Rc::new(Entry::new(io, peer, Route::Local, local.index, false, local.elapsed()));
+    local.registry().insert(Rc::clone(&entry));
+    let (handler, local) = (Rc::clone(handler), Rc::clone(local));
+    B::spawn_local(async move {
+        if rejection == Reject::Reply {
+            let connection = Connection::new(Rc::clone(&entry), Rc::clone(&local));
+            let linger = B::sleep(local.settings().linger);
+            // A handler that takes longer to refuse than a goodbye may take is dropped.
+            let reply = pin!(Some(async move {
+                select(pin!(handler.refuse(connection, refusal)), pin!(linger)).await;
+                Ok(())
+            }));
+            if run(&entry, reply).await == End::Panicked {
+                entry.broken.set(true);
+            }
+        }
+        close(&entry, local.settings().linger).await;
+        local.registry().remove(&entry);
+    });
+}
+
 /// Runs the handler to its end, whatever that is. When this returns, nothing of the handler's future is left.
-async fn run<B: Backend, H: Handler<B>>(handler: &H, entry: &Rc<Entry<B>>) -> End {
-    let connection = Connection::new(Rc::clone(entry));
-    // The call is inside the future: a `serve` that panics before it returns one is contained too.
-    let mut future = pin!(Some(async move { handler.serve(connection).await }));
+async fn run<B: Backend>(
+    entry: &Entry<B>,
+    mut future: Pin<&mut Option<impl Future<Output = io::Result<()>>>>,
+) -> End {
     let end = poll_fn(|cx| {
         entry.remember_task(cx);
-        if entry.is_aborted() {
-            return Poll::Ready(End::Aborted);
+        if let Some(cut) = entry.was_cut() {
+            return Poll::Ready(match cut {
+                Cut::Aborted => End::Aborted,
+                Cut::TimedOut(_) => End::TimedOut,
+            });
         }
         let Some(serving) = future.as_mut().as_pin_mut() else { return Poll::Ready(End::Completed) };
         match contain(|| serving.poll(cx)) {
@@ -76,7 +137,7 @@ async fn run<B: Backend, H: Handler<B>>(handler: &H, entry: &Rc<Entry<B>>) -> En
 }
 
 /// Calls the user's code; `None` if it panicked. The panic hook has reported it by then.
-fn contain<T>(call: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn contain<T>(call: impl FnOnce() -> T) -> Option<T> {
     // Nothing that the call may have left half done is used again: its future is dropped next.
     catch_unwind(AssertUnwindSafe(call)).map_err(dispose).ok()
 }

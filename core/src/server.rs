@@ -14,7 +14,8 @@ use crate::config::Config;
 use crate::error::StartError;
 use crate::handle::Handle;
 use crate::handler::{Handler, WorkerInfo};
-use crate::shared::{Board, Command, mailboxes};
+use crate::mail::{PostOffice, mailboxes};
+use crate::shared::{Board, Command};
 use crate::signal::Forwarding;
 use crate::stats::{Report, Stats};
 use crate::sweeper::Sweeper;
@@ -50,7 +51,8 @@ pub fn start<B: Backend, H: Handler<B>>(
     }
     drop(events);
     let mut server = server.await_start()?;
-    match Sweeper::start(server.handle()) {
+    let interval = server.handle.board().settings.sweep_interval();
+    match Sweeper::start(server.handle(), server.handle.lines(), interval) {
         Ok(sweeper) => server.sweeper = Some(sweeper),
         Err(source) => return Err(server.give_up(StartError::Worker { worker: 0, source })),
     }
@@ -96,18 +98,18 @@ pub fn assemble<B: Backend>(config: &Config) -> Result<Assembly<B>, StartError> 
     }
     let board = Arc::new(Board::new(settings));
     let (senders, receivers) = mailboxes(workers);
-    let senders = Arc::new(senders);
+    let office = Arc::new(PostOffice::new(&board, senders));
     let mut commands = Vec::new();
     let mut contexts = Vec::new();
     for (index, (listeners, mailbox)) in listeners.into_iter().zip(receivers).enumerate() {
         let (sender, receiver) = async_channel::unbounded();
         commands.push(sender);
-        let (board, mailboxes) = (Arc::clone(&board), Arc::clone(&senders));
+        let (board, office) = (Arc::clone(&board), Arc::clone(&office));
         let is_swept = false;
         contexts.push(WorkerContext {
             index,
             board,
-            mailboxes,
+            office,
             listeners,
             mailbox,
             commands: receiver,
@@ -115,7 +117,7 @@ pub fn assemble<B: Backend>(config: &Config) -> Result<Assembly<B>, StartError> 
         });
     }
     let (events, inbox) = mpsc::channel();
-    let handle = Handle::new(B::NAME, addresses, board, commands, events.clone());
+    let handle = Handle::new(B::NAME, addresses, board, commands, events.clone(), office.clone());
     Ok(Assembly { handle, contexts, events, inbox })
 }
 
@@ -195,7 +197,7 @@ impl Server {
                     let grace = match command {
                         Command::Drain => self.handle.board().settings.grace,
                         Command::Abort => Duration::ZERO,
-                        Command::Sweep => continue,
+                        Command::Sweep | Command::Report(_) => continue,
                     };
                     let at = Instant::now() + grace + STUCK_AFTER;
                     deadline = Some(deadline.map_or(at, |earlier| earlier.min(at)));

@@ -1,26 +1,20 @@
-//! What the workers of one server share, and nothing more: gates and counters, and the mailboxes.
+//! What every worker can see of all workers: gates, counters and gauges. What they send each other is in `mail`.
 
-use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
 
-use async_channel::{Receiver, Sender};
 use crossbeam_utils::CachePadded;
 
 use crate::admission::Gates;
-use crate::config::Settings;
+use crate::clients::Clients;
+use crate::config::Scope;
 use crate::ledger::{Counts, Ledger};
-use crate::sync::{AtomicU64, AtomicUsize, Ordering};
-
-/// A connection on its way to the worker that will serve it. A permit of that worker has been taken for it.
-#[derive(Debug)]
-pub(crate) struct Envelope<S> {
-    pub(crate) socket: S,
-    pub(crate) peer: SocketAddr,
-    pub(crate) from: usize,
-}
+use crate::settings::Settings;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::times::Times;
 
 /// What a worker is told from outside. Commands have a lane of their own, so that they never wait behind
 /// connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Command {
     /// Accept nothing more, end what is idle, and leave when all is done, within the grace period.
     Drain,
@@ -28,25 +22,23 @@ pub(crate) enum Command {
     Abort,
     /// Look over the connections.
     Sweep,
-}
-
-/// Where each worker receives connections. Unbounded, yet never longer than the limit: every envelope carries
-/// a permit of the receiver.
-pub(crate) type Mailboxes<S> = Box<[Sender<Envelope<S>>]>;
-
-/// A mailbox for each worker, and each worker's end of it.
-pub(crate) fn mailboxes<S>(workers: usize) -> (Mailboxes<S>, Vec<Receiver<Envelope<S>>>) {
-    let (senders, receivers): (Vec<_>, _) = (0..workers).map(|_| async_channel::unbounded()).unzip();
-    (senders.into(), receivers)
+    /// Answer when everything that came before has been done.
+    Report(mpsc::Sender<()>),
 }
 
 /// What every worker can see of all workers.
 #[derive(Debug)]
 pub(crate) struct Board {
     pub(crate) settings: Settings,
+    /// The permits of connections. Under `Scope::Request` every open socket has one, and the limit is
+    /// `max_connections`.
     pub(crate) gates: Gates,
-    /// Whose turn it is under `Placement::RoundRobin`.
-    pub(crate) turn: CachePadded<AtomicUsize>,
+    /// The connections of each client, if they are bounded.
+    pub(crate) clients: Option<Arc<Clients>>,
+    /// How many workers have found nothing more to accept, since they were told to drain.
+    pub(crate) quiet: AtomicUsize,
+    /// New handshakes could not be kept out while the listeners closed.
+    pub(crate) unfiltered: AtomicBool,
     posts: Box<[CachePadded<Post>]>,
 }
 
@@ -54,24 +46,59 @@ pub(crate) struct Board {
 #[derive(Debug)]
 struct Post {
     ledger: Ledger,
+    times: Times,
     /// Open connections, as their owner counts them.
     active: AtomicU64,
+    /// Connections that it accepted and that wait; written under the lock of their line.
+    waiting: AtomicU64,
+    /// Permits of requests that are taken, the requests that wait, and the limit of the permits.
+    requests_taken: AtomicU64,
+    requests_waiting: AtomicU64,
+    limit: AtomicU64,
+}
+
+impl Post {
+    fn new(workers: usize, limit: u32) -> Self {
+        let gauge = || AtomicU64::new(0);
+        Self {
+            ledger: Ledger::new(workers),
+            times: Times::new(),
+            active: gauge(),
+            waiting: gauge(),
+            requests_taken: gauge(),
+            requests_waiting: gauge(),
+            limit: AtomicU64::new(limit.into()),
+        }
+    }
 }
 
 impl Board {
     pub(crate) fn new(settings: Settings) -> Self {
         let workers = settings.workers();
-        let post = || Post { ledger: Ledger::new(workers), active: AtomicU64::new(0) };
+        let gate_limit = match settings.scope {
+            Scope::Connection => settings.limit,
+            Scope::Request => settings.max_connections,
+        };
         Self {
-            gates: Gates::new(workers, settings.limit),
-            turn: CachePadded::new(AtomicUsize::new(0)),
-            posts: (0..workers).map(|_| CachePadded::new(post())).collect(),
+            gates: Gates::new(workers, gate_limit),
+            clients: settings.per_client.map(Clients::new),
+            quiet: AtomicUsize::new(0),
+            unfiltered: AtomicBool::new(false),
+            posts: (0..workers).map(|_| CachePadded::new(Post::new(workers, settings.limit))).collect(),
             settings,
         }
     }
 
     pub(crate) fn ledger(&self, worker: usize) -> &Ledger {
         &self.posts[worker].ledger
+    }
+
+    pub(crate) fn times(&self, worker: usize) -> &Times {
+        &self.posts[worker].times
+    }
+
+    pub(crate) fn counts(&self, worker: usize) -> Counts {
+        self.ledger(worker).snapshot()
     }
 
     pub(crate) fn set_active(&self, worker: usize, count: usize) {
@@ -82,7 +109,37 @@ impl Board {
         self.posts[worker].active.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn counts(&self, worker: usize) -> Counts {
-        self.ledger(worker).snapshot()
+    /// Under the lock of the line.
+    pub(crate) fn add_waiting(&self, home: usize) {
+        self.posts[home].waiting.store(self.waiting(home) + 1, Ordering::Relaxed);
+    }
+
+    /// Under the lock of the line.
+    pub(crate) fn remove_waiting(&self, home: usize) {
+        self.posts[home].waiting.store(self.waiting(home) - 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn waiting(&self, home: usize) -> u64 {
+        self.posts[home].waiting.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_requests(&self, worker: usize, taken: u32, waiting: usize) {
+        self.posts[worker].requests_taken.store(taken.into(), Ordering::Relaxed);
+        self.posts[worker].requests_waiting.store(waiting as u64, Ordering::Relaxed);
+    }
+
+    /// Permits of requests that are taken, and requests that wait.
+    pub(crate) fn requests(&self, worker: usize) -> (u64, u64) {
+        let post = &self.posts[worker];
+        (post.requests_taken.load(Ordering::Relaxed), post.requests_waiting.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_limit(&self, worker: usize, limit: u32) {
+        self.posts[worker].limit.store(limit.into(), Ordering::Relaxed);
+    }
+
+    /// The limit that is in force, of connections or requests.
+    pub(crate) fn limit(&self, worker: usize) -> u64 {
+        self.posts[worker].limit.load(Ordering::Relaxed)
     }
 }

@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 
-use crate::ledger::{Books, Counts, LawBroken, check};
+use crate::config::Scope;
+use crate::laws::{Books, LawBroken, check};
+use crate::ledger::Counts;
+use crate::times::WorkerTimes;
 
 /// The state of a server at one moment.
 ///
@@ -20,8 +23,8 @@ pub struct Stats {
     pub driver: &'static str,
     /// Where the server listens.
     pub addresses: Vec<SocketAddr>,
-    /// How many connections each worker serves at a time.
-    pub limit: u32,
+    /// What permits are for.
+    pub scope: Scope,
     /// How many sockets each worker holds open at the most.
     pub max_connections: u32,
     /// One for each worker.
@@ -34,10 +37,20 @@ pub struct Stats {
 pub struct WorkerStats {
     /// The core that it is pinned to, if it is.
     pub core: Option<usize>,
+    /// How many connections, or requests, it serves at a time: the limit that is in force.
+    pub limit: u64,
     /// Open connections.
     pub active: u64,
-    /// Permits taken: by its connections, and by those that are on their way to it.
+    /// Connections that it accepted and that wait for a permit.
+    pub waiting: u64,
+    /// Permits of connections taken: by its own, and by those that are on their way to it.
     pub taken: u64,
+    /// Permits of requests taken.
+    pub requests_taken: u64,
+    /// Requests that wait for a permit.
+    pub requests_waiting: u64,
+    /// How long things took.
+    pub times: WorkerTimes,
     /// What has happened so far.
     #[serde(flatten)]
     pub counts: Counts,
@@ -63,9 +76,73 @@ impl Stats {
         let books: Vec<_> = self
             .workers
             .iter()
-            .map(|worker| Books { counts: &worker.counts, active: worker.active, taken: worker.taken })
+            .map(|worker| Books {
+                counts: &worker.counts,
+                waiting: worker.waiting,
+                active: worker.active,
+                taken: worker.taken,
+                requests_taken: worker.requests_taken,
+                requests_waiting: worker.requests_waiting,
+            })
             .collect();
         check(&books)
+    }
+}
+
+impl Stats {
+    /// The handoff matrix: how many connections each worker (the row) accepted for each (the column), those
+    /// that it serves itself on the diagonal.
+    pub fn matrix(&self) -> Vec<Vec<u64>> {
+        let row = |(index, worker): (usize, &WorkerStats)| {
+            let counts = &worker.counts;
+            let mut row: Vec<u64> =
+                counts.handed_to.iter().zip(&counts.granted_to).map(|(handed, granted)| handed + granted).collect();
+            row[index] += counts.local + counts.over_limit;
+            row
+        };
+        self.workers.iter().enumerate().map(row).collect()
+    }
+
+    /// How unevenly the connections that were served are spread over the workers.
+    pub fn imbalance(&self) -> Imbalance {
+        let served: Vec<u64> = self.workers.iter().map(|worker| worker.counts.started).collect();
+        Imbalance::of(&served)
+    }
+
+    /// Whether nothing has happened between these two.
+    pub(crate) fn counts_as(&self, other: &Self) -> bool {
+        self.workers.len() == other.workers.len()
+            && self.workers.iter().zip(&other.workers).all(|(one, two)| {
+                one.counts == two.counts
+                    && (one.active, one.waiting, one.taken) == (two.active, two.waiting, two.taken)
+                    && (one.requests_taken, one.requests_waiting)
+                        == (two.requests_taken, two.requests_waiting)
+            })
+    }
+}
+
+/// How unevenly something is spread over the workers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Imbalance {
+    /// The largest share over the mean: 1 is even, the number of workers is all on one.
+    pub max_over_mean: f64,
+    /// Jain's fairness index: 1 is even, one over the number of workers is all on one.
+    pub jain: f64,
+}
+
+impl Imbalance {
+    /// Of these shares; even if there is nothing to share.
+    pub fn of(shares: &[u64]) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "shares of 2^53 do not occur, and need not be exact")]
+        let shares: Vec<f64> = shares.iter().map(|&share| share as f64).collect();
+        let (count, sum) = (shares.iter().fold(0.0, |count, _| count + 1.0), shares.iter().sum::<f64>());
+        if sum == 0.0 {
+            return Self { max_over_mean: 1.0, jain: 1.0 };
+        }
+        let squares: f64 = shares.iter().map(|share| share * share).sum();
+        let most = shares.iter().copied().fold(0.0, f64::max);
+        Self { max_over_mean: most * count / sum, jain: sum * sum / (count * squares) }
     }
 }
 

@@ -5,13 +5,16 @@
 //! timer of its own. So a worker that serves has none.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::handle::Handle;
-use crate::worker::SWEEP_INTERVAL;
+use crate::mail::Lines;
 
-/// Commands sweeps for as long as it lives.
+/// Commands sweeps for as long as it lives, and looks after those who wait: a worker that is stuck in a handler
+/// must not keep a deadline of theirs from passing.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
     /// Dropped to end the thread.
@@ -24,11 +27,23 @@ impl Sweeper {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(crate) fn start(server: Handle) -> io::Result<Self> {
+    pub(crate) fn start(server: Handle, lines: Arc<dyn Lines>, interval: Duration) -> io::Result<Self> {
         let (alive, ended) = mpsc::channel();
         let thread = std::thread::Builder::new().name("corepool-sweeper".into()).spawn(move || {
-            while ended.recv_timeout(SWEEP_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                server.sweep();
+            let mut next = Instant::now() + interval;
+            loop {
+                let until = lines.next_deadline().map_or(next, |deadline| deadline.min(next));
+                let rest = until.saturating_duration_since(Instant::now()).min(interval);
+                if ended.recv_timeout(rest) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+                let now = Instant::now();
+                lines.expire(now);
+                if now >= next {
+                    next = now + interval;
+                    lines.remove_gone();
+                    server.sweep();
+                }
             }
         })?;
         Ok(Self { alive: Some(alive), thread: Some(thread) })

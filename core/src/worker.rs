@@ -1,54 +1,48 @@
-//! The worker: one future that accepts, receives what others hand over, sweeps, and winds down.
+//! The worker: one future that accepts, receives what others send it, sweeps, and winds down.
 //!
 //! A thin loop of I/O round decisions made elsewhere. Several workers can run on one thread, in simulation.
 
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_channel::Receiver;
 use futures_util::Stream;
 
+use crate::accepting::{SHED_MAX, Troubles, pause};
+use crate::admission::limit::{Controller, Observed};
+use crate::admit::{Admitted, admit};
 use crate::backend::{Backend, BoundOf, Listener};
-use crate::config::Overflow;
+use crate::closing::{Closing, PASS, Step};
+use crate::config::Scope;
 use crate::connection::Route;
 use crate::handler::{Handler, WorkerInfo};
 use crate::ledger::Refusal;
-use crate::local::{Arrival, Local, Permit};
+use crate::local::{Arrival, Local};
 use crate::log;
-use crate::serve::serve;
-use crate::shared::{Board, Command, Envelope, Mailboxes};
-
-/// How often a worker looks over its connections. One that has been idle for two sweeps, and so for less than
-/// a second, gives its receive buffer back.
-pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(400);
-
-/// How often it looks while it drains: how long a connection's input must have been quiet to end.
-const DRAIN_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
+use crate::mail::{Lines, Parcel, PostOffice};
+use crate::serve::{contain, refuse, serve};
+use crate::shared::{Board, Command};
+use crate::sync::Ordering;
 
 /// How many connections are accepted from one listener, or received, before others have a turn.
 const BURST_MAX: usize = 64;
 
-/// How long accepting pauses when the kernel is out of descriptors or memory, for each worker that there is:
-/// all workers together fail a hundred times a second at the most.
-const BACKOFF_PER_WORKER: Duration = Duration::from_millis(10);
-
-/// How often failing to accept is reported in the log, at the most.
-const LOG_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a worker that has panicked accepts nothing, so that one that panics again and again does not spin.
+const PAUSE_AFTER_PANIC: Duration = Duration::from_millis(10);
 
 /// Everything that one worker needs, made before its thread.
 pub struct WorkerContext<B: Backend> {
     pub(crate) index: usize,
     pub(crate) board: Arc<Board>,
-    pub(crate) mailboxes: Arc<Mailboxes<B::Socket>>,
+    pub(crate) office: Arc<PostOffice<B::Socket>>,
     pub(crate) listeners: Vec<BoundOf<B>>,
-    pub(crate) mailbox: Receiver<Envelope<B::Socket>>,
+    pub(crate) mailbox: Receiver<Parcel<B::Socket>>,
     pub(crate) commands: Receiver<Command>,
     /// Whether sweeps are commanded from outside, and cost no timer.
     pub(crate) is_swept: bool,
@@ -72,26 +66,33 @@ pub async fn worker<B: Backend, H: Handler<B>>(
     let settings = &context.board.settings;
     let core = settings.cores[context.index];
     let info = WorkerInfo { index: context.index, workers: settings.workers(), core, driver };
+    let controller = settings.admission.as_ref().and_then(|admission| admission.controller());
     let attached: io::Result<Vec<_>> = context.listeners.into_iter().map(B::Listener::attach).collect();
     let listeners = match attached {
         Ok(listeners) => listeners,
         Err(error) => return started(Err(error)),
     };
     let mut worker = Worker {
-        local: Rc::new(Local::new(context.index, context.board, context.mailboxes)),
+        local: Rc::new(Local::new(context.index, context.board, context.office)),
         handler: Rc::new(factory(&info)),
         listeners,
         mailbox: Box::pin(context.mailbox),
         commands: Box::pin(context.commands),
         phase: Phase::Serving,
+        controller,
         backoff: None,
+        is_paused: false,
         is_swept: context.is_swept,
         sweep: None,
-        last_call: None,
-        logged: None,
+        closing: None,
+        troubles: Troubles::default(),
     };
     started(Ok(driver));
-    poll_fn(|cx| worker.poll(cx)).await;
+    poll_fn(|cx| match contain(|| worker.poll(cx)) {
+        Some(polled) => polled,
+        None => worker.start_again(cx),
+    })
+    .await;
 }
 
 /// Where a worker is in its life.
@@ -110,19 +111,22 @@ struct Worker<B: Backend, H> {
     local: Rc<Local<B>>,
     handler: Rc<H>,
     listeners: Vec<B::Listener>,
-    mailbox: Pin<Box<Receiver<Envelope<B::Socket>>>>,
+    mailbox: Pin<Box<Receiver<Parcel<B::Socket>>>>,
     commands: Pin<Box<Receiver<Command>>>,
     phase: Phase,
-    /// Accepting pauses while this runs.
+    /// Adjusts the limit.
+    controller: Option<Box<dyn Controller>>,
+    /// Nothing is accepted while this runs.
     backoff: Option<Timer>,
+    /// Nothing is accepted until a connection that waits for a permit has got it.
+    is_paused: bool,
     /// Sweeps are commanded from outside while it serves.
     is_swept: bool,
-    /// Runs while connections are open, unless sweeps are commanded.
+    /// Runs while connections are open or wait, unless sweeps are commanded.
     sweep: Option<Timer>,
-    /// Runs from the begin of a drain until the listeners are emptied once more, and closed.
-    last_call: Option<Timer>,
-    /// When failing to accept was last reported.
-    logged: Option<Instant>,
+    /// From the begin of a drain until the listeners are closed, and when to look again.
+    closing: Option<(Closing, Timer)>,
+    troubles: Troubles,
 }
 
 impl<B: Backend, H: Handler<B>> Worker<B, H> {
@@ -134,6 +138,17 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
         self.leave(cx)
     }
 
+    /// The worker's own code has panicked: in a policy of the user's, or by a bug of ours. What it held in its hand
+    /// is lost and counted; the connections that it serves are tasks of their own, and go on.
+    fn start_again(&mut self, cx: &Context<'_>) -> Poll<()> {
+        self.local.ledger().restarted();
+        let worker = self.local.index;
+        log::guarded(|| tracing::error!(worker, "a worker has panicked, and is started again"));
+        self.backoff = Some(Box::pin(B::sleep(PAUSE_AFTER_PANIC)));
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
     /// Follows the commands. A server whose handle is gone is told nothing any more, and drains.
     fn obey(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(command) = self.commands.as_mut().poll_next(cx) {
@@ -143,7 +158,9 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
                     self.abort();
                 }
                 Some(Command::Drain) => self.drain(),
-                Some(Command::Sweep) => self.local.registry().sweep(),
+                Some(Command::Sweep) => self.look_over(),
+                // Whoever asks does not wait any more if this cannot be told.
+                Some(Command::Report(answer)) => drop(answer.send(())),
                 None => return self.drain(),
             }
         }
@@ -153,45 +170,87 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
         if !matches!(self.phase, Phase::Serving) {
             return;
         }
-        let settings = self.local.settings();
-        self.phase = Phase::Draining(Box::pin(B::sleep(settings.grace)));
+        self.phase = Phase::Draining(Box::pin(B::sleep(self.local.settings().grace)));
         self.backoff = None;
-        // Whoever has connected before is still served. A handshake whose last part is still on its way gets
-        // until the last call; then the listeners are closed.
+        // Whoever has connected before is still served.
+        let mut is_filtered = true;
+        for listener in &mut self.listeners {
+            is_filtered &= listener.refuse_new().is_ok();
+        }
+        if !is_filtered {
+            self.local.board.unfiltered.store(true, Ordering::Relaxed);
+        }
         self.accept_queued();
-        self.last_call = Some(Box::pin(B::sleep(DRAIN_SWEEP_INTERVAL)));
+        self.closing = Some((Closing::new(is_filtered), Box::pin(B::sleep(PASS))));
         self.local.registry().kick_all();
         self.sweep = None; // the next one comes sooner
     }
 
-    fn accept_queued(&mut self) {
+    /// Accepts whatever is queued, and says how many there were.
+    fn accept_queued(&mut self) -> usize {
+        let mut accepted = 0;
         for index in 0..self.listeners.len() {
             for _ in 0..self.local.settings().backlog {
-                let Ok(Some((socket, peer))) = self.listeners[index].try_accept() else { break };
-                self.admit(socket, peer);
+                let Ok(Some(arrived)) = self.listeners[index].try_accept() else { break };
+                let _parked = admit(&self.local, &self.handler, arrived, true);
+                accepted += 1;
             }
         }
+        accepted
     }
 
     fn abort(&mut self) {
         self.phase = Phase::Aborting;
-        self.last_call = None;
+        self.closing = None;
+        self.local.office.close();
         self.local.registry().abort_all();
     }
 
     fn receive(&mut self, cx: &mut Context<'_>) {
         for _ in 0..BURST_MAX {
-            let Poll::Ready(Some(envelope)) = self.mailbox.as_mut().poll_next(cx) else { return };
-            self.local.ledger().received();
-            let route = Route::HandedOff { from: envelope.from };
-            self.serve(Arrival { socket: envelope.socket, peer: envelope.peer, route });
-            match self.phase {
-                Phase::Serving => {}
-                Phase::Draining(_) => self.local.registry().kick_all(),
-                Phase::Aborting => self.local.registry().abort_all(),
-            }
+            let Poll::Ready(Some(parcel)) = self.mailbox.as_mut().poll_next(cx) else {
+                return self.claim();
+            };
+            self.open(parcel);
         }
         cx.waker().wake_by_ref();
+    }
+
+    fn open(&mut self, parcel: Parcel<B::Socket>) {
+        match parcel {
+            Parcel::HandedOff { envelope, from } => {
+                self.arrived(Arrival { envelope, route: Route::HandedOff { from } });
+            }
+            Parcel::Granted { waiter } => {
+                let waited = B::now().saturating_duration_since(waiter.since);
+                self.local.times().waited(waited);
+                let route = Route::Queued { from: waiter.home, waited };
+                self.arrived(Arrival { envelope: waiter.item, route });
+            }
+            Parcel::Refuse { envelope, refusal } => {
+                refuse(&self.handler, envelope, refusal, &self.local);
+            }
+            Parcel::Resume => self.is_paused = false,
+            Parcel::Call => {}
+        }
+    }
+
+    /// Serves a connection that was sent here, with a permit.
+    fn arrived(&self, arrival: Arrival<B::Socket>) {
+        self.local.ledger().received();
+        serve(&self.handler, arrival, &self.local);
+        match self.phase {
+            Phase::Serving => {}
+            Phase::Draining(_) => self.local.registry().kick_all(),
+            Phase::Aborting => self.local.registry().abort_all(),
+        }
+    }
+
+    /// Where workers claim who waits: looks whether somebody does.
+    fn claim(&mut self) {
+        while let Some(waiter) = self.local.office.claim(self.local.index) {
+            self.open(Parcel::Granted { waiter });
+        }
     }
 
     fn accept(&mut self, cx: &mut Context<'_>) {
@@ -206,16 +265,24 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
         }
         for index in 0..self.listeners.len() {
             if let Err(error) = self.accept_burst(index, cx) {
-                self.accept_failed(&error, cx);
+                self.accept_failed(index, &error, cx);
             }
         }
     }
 
     fn accept_burst(&mut self, index: usize, cx: &mut Context<'_>) -> io::Result<()> {
-        while self.listeners[index].poll_ready(cx)?.is_ready() {
+        while !self.is_paused && self.listeners[index].poll_ready(cx)?.is_ready() {
             for accepted in 1..=BURST_MAX {
-                let Some((socket, peer)) = self.listeners[index].try_accept()? else { break };
-                self.admit(socket, peer);
+                let Some(arrived) = self.listeners[index].try_accept()? else { break };
+                match admit(&self.local, &self.handler, arrived, false) {
+                    Admitted::Settled => {}
+                    Admitted::Queued => self.sweep = None, // its deadline may be sooner
+                    Admitted::Pausing => {
+                        // It may have got its permit at once: then the next parcel says so.
+                        self.is_paused = true;
+                        return Ok(());
+                    }
+                }
                 if accepted == BURST_MAX {
                     cx.waker().wake_by_ref();
                     return Ok(());
@@ -225,89 +292,71 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
         Ok(())
     }
 
-    /// Out of descriptors or memory: pause. A spin would take the core from those who could free some.
-    fn accept_failed(&mut self, error: &io::Error, cx: &mut Context<'_>) {
+    /// Out of descriptors or memory: tells some clients, and pauses.
+    fn accept_failed(&mut self, index: usize, error: &io::Error, cx: &mut Context<'_>) {
         self.local.ledger().accept_failed();
-        let now = B::now();
-        if self.logged.is_none_or(|last| now.duration_since(last) >= LOG_INTERVAL) {
-            self.logged = Some(now);
+        for _ in 0..SHED_MAX {
+            let Ok(Some(_peer)) = self.listeners[index].shed() else { break };
+            self.local.ledger().accepted_and_refused(Refusal::NoDescriptor);
+        }
+        if let Some(times) = self.troubles.report(B::now()) {
             let worker = self.local.index;
             log::guarded(
-                || tracing::warn!(worker, %error, "cannot accept, so it pauses before it tries again"),
+                || tracing::warn!(worker, %error, times, "cannot accept, so it pauses before it tries again"),
             );
         }
-        let workers = u32::try_from(self.local.settings().workers()).unwrap_or(u32::MAX);
-        let mut timer: Timer = Box::pin(B::sleep(BACKOFF_PER_WORKER.saturating_mul(workers.max(2))));
+        let mut timer: Timer = Box::pin(B::sleep(pause(self.local.settings().workers())));
         if timer.as_mut().poll(cx).is_ready() {
             cx.waker().wake_by_ref();
         }
         self.backoff = Some(timer);
     }
 
-    /// Decides about one accepted connection: here, elsewhere, over the limit, or not at all.
-    fn admit(&self, socket: B::Socket, peer: SocketAddr) {
-        let local = &*self.local;
-        let board = &*local.board;
-        let mut random = local.random.borrow_mut();
-        let placed = local.settings().placement.take(local.index, &board.gates, &board.turn, &mut random);
-        match placed {
-            Some(worker) if worker == local.index => {
-                local.ledger().accepted_here();
-                self.serve(Arrival { socket, peer, route: Route::Local });
+    /// Looks over connections and limit.
+    fn look_over(&mut self) {
+        self.local.registry().sweep(&self.local.settings().deadlines, self.local.elapsed());
+        if let Some(controller) = &mut self.controller {
+            let local = &*self.local;
+            let (served, mean_service) = local.times().recently_served();
+            let (limit, peak) = match local.settings().scope {
+                Scope::Request => (local.requests.limit(), local.requests.take_peak()),
+                Scope::Connection => {
+                    let gate = local.board.gates.gate(local.index);
+                    (gate.limit(), gate.taken())
+                }
+            };
+            let next = controller.adjust(&Observed::new(limit, peak, served, mean_service));
+            let next = next.clamp(1, local.settings().max_connections);
+            if next != limit {
+                local.set_limit(next);
             }
-            Some(worker) => self.hand_over(worker, Envelope { socket, peer, from: local.index }),
-            None => self.overflow(socket, peer),
         }
-    }
-
-    fn hand_over(&self, worker: usize, envelope: Envelope<B::Socket>) {
-        // Counted first: the receiver may count the arrival before this returns.
-        self.local.ledger().accepted_and_handed_to(worker);
-        if self.local.mailboxes[worker].try_send(envelope).is_err() {
-            // Its thread has died, and its counters with it; the connection stays in transit for ever.
-            log::guarded(|| {
-                tracing::error!(worker, "a connection was lost: it was handed to a worker that has died")
-            });
-        }
-    }
-
-    fn overflow(&self, socket: B::Socket, peer: SocketAddr) {
-        let local = &*self.local;
-        let settings = local.settings();
-        let refusal = match settings.overflow {
-            _ if !matches!(self.phase, Phase::Serving) => Refusal::Draining,
-            Overflow::Reject => Refusal::Full,
-            Overflow::ServeAnyway if local.registry().len() >= settings.max_connections as usize => {
-                Refusal::MaxConnections
-            }
-            Overflow::ServeAnyway if !local.gate().force_take() => Refusal::Draining,
-            Overflow::ServeAnyway => {
-                local.ledger().accepted_over_limit();
-                return self.serve(Arrival { socket, peer, route: Route::OverLimit });
-            }
-        };
-        local.ledger().accepted_and_refused(refusal);
-    }
-
-    /// Serves a connection for which a permit of this worker has been taken.
-    fn serve(&self, arrival: Arrival<B::Socket>) {
-        serve(&self.handler, arrival, Permit::adopt(&self.local));
     }
 
     fn sweep(&mut self, cx: &mut Context<'_>) {
         loop {
             let serving = matches!(self.phase, Phase::Serving);
-            if self.local.registry().len() == 0 || (serving && self.is_swept) {
+            let is_needed = self.local.registry().len() > 0 || self.local.board.waiting(self.local.index) > 0;
+            if !is_needed || (serving && self.is_swept) {
                 self.sweep = None;
                 return;
             }
-            let interval = if serving { SWEEP_INTERVAL } else { DRAIN_SWEEP_INTERVAL };
-            let timer = self.sweep.get_or_insert_with(|| Box::pin(B::sleep(interval)));
+            let local = &*self.local;
+            let timer = self.sweep.get_or_insert_with(|| {
+                let interval = if serving { local.settings().sweep_interval() } else { PASS };
+                let until_deadline =
+                    local.office.next_deadline().map(|at| at.saturating_duration_since(B::now()));
+                Box::pin(B::sleep(until_deadline.unwrap_or(interval).min(interval)))
+            });
             if timer.as_mut().poll(cx).is_pending() {
                 return;
             }
             self.sweep = None;
-            self.local.registry().sweep();
+            if !self.is_swept {
+                self.local.office.expire(B::now());
+                self.local.office.remove_gone();
+            }
+            self.look_over();
         }
     }
 
@@ -322,20 +371,38 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
             }
             Phase::Aborting => {}
         }
-        if let Some(last_call) = &mut self.last_call {
-            ready!(last_call.as_mut().poll(cx));
-            self.last_call = None;
-            self.accept_queued();
-            self.local.registry().kick_all();
-            self.sweep(cx);
-        }
+        ready!(self.close_when_quiet(cx));
         while let Some(listener) = self.listeners.last_mut() {
             ready!(listener.poll_close(cx));
             self.listeners.pop();
         }
-        if self.local.registry().is_empty(cx) && self.local.gate().try_close() {
+        if self.local.registry().is_empty(cx) && self.local.board.gates.gate(self.local.index).try_close() {
             return Poll::Ready(());
         }
         Poll::Pending
+    }
+
+    /// Accepts until nothing is queued for anybody. Ready when the listeners may be closed.
+    fn close_when_quiet(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Some((mut closing, mut timer)) = self.closing.take() {
+            if timer.as_mut().poll(cx).is_pending() {
+                self.closing = Some((closing, timer));
+                return Poll::Pending;
+            }
+            let half_open = |listener: &mut B::Listener| listener.half_open().unwrap_or(0);
+            let half_open: usize = self.listeners.iter_mut().map(half_open).sum();
+            let found = self.accept_queued() + half_open;
+            self.local.registry().kick_all();
+            let quiet = &self.local.board.quiet;
+            let all_quiet = quiet.load(Ordering::Relaxed) >= self.local.settings().workers();
+            match closing.pass(found, all_quiet) {
+                Step::Close => break,
+                Step::Again => {}
+                Step::Quiet => _ = quiet.fetch_add(1, Ordering::Relaxed),
+            }
+            self.closing = Some((closing, Box::pin(B::sleep(PASS))));
+        }
+        self.sweep(cx);
+        Poll::Ready(())
     }
 }

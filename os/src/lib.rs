@@ -2,23 +2,28 @@
 //!
 //! * [`TcpSocket`]: a connected socket that belongs to no runtime.
 //! * [`ListenSocket`] and [`bind_group`]: listening sockets, and how an address is claimed for all workers.
+//! * [`unacknowledged`], [`reset_on_close`]: whether a peer reads, and what to do with one that does not.
 //! * [`pin`]: this thread on one core.
 //! * [`ring`]: the reason, in words, for an `io_uring` that cannot be set up.
 //!
 //! Everything that a runtime does differently is in its backend crate; everything that needs no descriptor is
 //! in `corepool-core`.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod handshakes;
 mod listen;
+mod reserve;
 pub mod ring;
 mod socket;
+mod unacknowledged;
 
 use std::io;
 
 use corepool_core::cores::CoreId;
 
 pub use listen::{ListenSocket, bind_group};
-pub use socket::TcpSocket;
+pub use socket::{TcpSocket, reset_on_close};
+pub use unacknowledged::unacknowledged;
 
 /// Pins this thread to one core.
 ///

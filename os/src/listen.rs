@@ -4,16 +4,21 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use corepool_core::backend::Bind;
+use corepool_core::backend::{Bind, Socket as _};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::handshakes;
+use crate::reserve::Keeper;
 use crate::socket::{TcpSocket, address};
 
 /// A listening socket, non-blocking, that belongs to no runtime.
 #[derive(Debug)]
-pub struct ListenSocket(OwnedFd);
+pub struct ListenSocket {
+    fd: OwnedFd,
+    reserve: Keeper,
+}
 
 impl ListenSocket {
     /// Accepts one connection, non-blocking and closed on exec; `None` when nothing is queued.
@@ -24,7 +29,7 @@ impl ListenSocket {
     /// No descriptors or no memory left, for example. The connection stays queued then.
     pub fn accept(&self) -> io::Result<Option<(TcpSocket, SocketAddr)>> {
         loop {
-            match rustix::net::acceptfrom_with(&self.0, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            match rustix::net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok((fd, peer)) => return Ok(Some((TcpSocket::known_nonblocking(fd), address(peer)?))),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(error) if is_about_one_connection(error) => {}
@@ -34,27 +39,60 @@ impl ListenSocket {
     }
 }
 
+impl ListenSocket {
+    /// Accepts one connection only to close it, with the descriptor that the process keeps in reserve; `None`
+    /// when nothing is queued.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept); and `WouldBlock` when there is no reserve at the moment.
+    pub fn shed(&self) -> io::Result<Option<SocketAddr>> {
+        self.reserve.spend(|| {
+            let accepted = self.accept()?;
+            Ok(accepted.map(|(socket, peer)| {
+                socket.reset();
+                peer
+            }))
+        })
+    }
+
+    /// From now on no new handshake begins; those that have begun go on.
+    ///
+    /// # Errors
+    /// The kernel does not allow a filter.
+    pub fn refuse_new(&self) -> io::Result<()> {
+        handshakes::keep_out(&self.fd)
+    }
+
+    /// How many handshakes have begun on this address and are not done.
+    ///
+    /// # Errors
+    /// `/proc/net` cannot be read.
+    pub fn half_open(&self) -> io::Result<usize> {
+        handshakes::half_open(address(Some(rustix::net::getsockname(&self.fd)?))?)
+    }
+}
+
 impl AsFd for ListenSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 
 impl AsRawFd for ListenSocket {
     fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
+        self.fd.as_raw_fd()
     }
 }
 
 impl From<ListenSocket> for OwnedFd {
     fn from(socket: ListenSocket) -> Self {
-        socket.0
+        socket.fd
     }
 }
 
 impl From<OwnedFd> for ListenSocket {
     fn from(fd: OwnedFd) -> Self {
-        Self(fd)
+        Self { fd, reserve: Keeper::new() }
     }
 }
 
@@ -94,13 +132,13 @@ pub fn bind_group(bind: &Bind) -> io::Result<(SocketAddr, Vec<ListenSocket>)> {
     first.set_reuse_port(true)?;
     let local = first.local_addr()?;
     let resolved = local.as_socket().ok_or(io::ErrorKind::InvalidData)?;
-    let mut group = vec![ListenSocket(first.into())];
+    let mut group = vec![ListenSocket::from(OwnedFd::from(first))];
     while group.len() < bind.listeners {
         let next = new_socket(bind)?;
         next.set_reuse_port(true)?;
         next.bind(&local)?;
         next.listen(backlog)?;
-        group.push(ListenSocket(next.into()));
+        group.push(OwnedFd::from(next).into());
     }
     Ok((resolved, group))
 }
@@ -118,6 +156,10 @@ fn new_socket(bind: &Bind) -> io::Result<Socket> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::net::TcpStream;
+    use std::time::Duration;
+
     use super::*;
 
     fn bind(address: SocketAddr, listeners: usize) -> Bind {
@@ -163,10 +205,31 @@ mod tests {
     }
 
     #[test]
+    fn a_listener_that_refuses_new_handshakes_keeps_what_it_has() {
+        let (address, group) = bind_group(&bind(any_port(), 1)).expect("a group");
+        let _early = TcpStream::connect(address).expect("connect");
+        group[0].refuse_new().expect("a filter");
+        let patience = Duration::from_millis(100);
+        let late = TcpStream::connect_timeout(&address, patience).expect_err("nobody answers");
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        assert!(group[0].accept().expect("accept").is_some());
+        assert_eq!(group[0].half_open().expect("/proc"), 0);
+    }
+
+    #[test]
+    fn a_connection_that_is_shed_is_told() {
+        let (address, group) = bind_group(&bind(any_port(), 1)).expect("a group");
+        assert!(group[0].shed().expect("nothing queued").is_none());
+        let mut client = TcpStream::connect(address).expect("connect");
+        let peer = client.local_addr().expect("bound");
+        assert_eq!(group[0].shed().expect("shed"), Some(peer));
+        assert!(client.read(&mut [0]).is_err(), "a reset");
+    }
+
+    #[test]
     fn every_connection_to_the_group_can_be_accepted_from_one_of_its_members() {
         let (address, group) = bind_group(&bind(any_port(), 3)).expect("a group");
-        let clients: Vec<_> =
-            (0..12).map(|_| std::net::TcpStream::connect(address).expect("connect")).collect();
+        let clients: Vec<_> = (0..12).map(|_| TcpStream::connect(address).expect("connect")).collect();
         let mut accepted = 0;
         while accepted < clients.len() {
             for member in &group {

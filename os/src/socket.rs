@@ -1,10 +1,14 @@
 //! A connected TCP socket outside of any runtime.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use corepool_core::backend::Socket;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use socket2::SockRef;
 
 /// A connected TCP socket that belongs to no runtime.
 ///
@@ -61,6 +65,36 @@ impl Socket for TcpSocket {
     fn local_addr(&self) -> io::Result<SocketAddr> {
         address(Some(rustix::net::getsockname(&self.fd)?))
     }
+
+    fn has_left(&self) -> bool {
+        let mut polled = [PollFd::new(&self.fd, PollFlags::IN | PollFlags::RDHUP)];
+        // When in doubt it is still there.
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        if rustix::event::poll(&mut polled, Some(&at_once)).is_err() {
+            return false;
+        }
+        let [polled] = polled;
+        let is = |flags| polled.revents().intersects(flags);
+        if is(PollFlags::HUP | PollFlags::ERR) {
+            return true;
+        }
+        // Whoever has sent something and closed may still wait for an answer.
+        is(PollFlags::RDHUP)
+            && SockRef::from(&self.fd).peek(&mut [MaybeUninit::uninit()]).is_ok_and(|count| count == 0)
+    }
+
+    fn reset(self) {
+        // If it cannot be a reset, an ordinary close must do.
+        let _ = reset_on_close(&self.fd);
+    }
+}
+
+/// Makes the close of a socket a reset.
+///
+/// # Errors
+/// What `setsockopt(2)` reports.
+pub fn reset_on_close(socket: impl AsFd) -> io::Result<()> {
+    SockRef::from(&socket).set_linger(Some(Duration::ZERO))
 }
 
 /// The IP address of a socket.

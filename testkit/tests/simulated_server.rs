@@ -7,7 +7,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use corepool_core::{Backend, Config, Connection, Handler, Overflow, Placement};
+use corepool_core::overflow::{Pause, Queue, Reject, ServeAnyway, Then};
+use corepool_core::{Backend, Config, Connection, Handler, Placement};
 use corepool_testkit::handlers::{Echo, Sleeper};
 use corepool_testkit::sim::{Client, Config as World, Server, Simulated, random, run, seeds, spawn};
 use futures_util::future::select;
@@ -21,15 +22,21 @@ fn below(bound: u64) -> u64 {
 fn any_config() -> Config {
     let placements =
         [Placement::LocalFirst, Placement::Even { slack: 1 }, Placement::RoundRobin, Placement::AlwaysOther];
-    let overflows = [Overflow::Reject, Overflow::ServeAnyway];
-    Config::new()
+    let config = Config::new()
         .listen("127.0.0.1:0")
         .workers(1 + below(4) as usize)
         .max_connections(8)
         .limit(1 + below(4) as u32)
         .placement(placements[below(4) as usize])
-        .overflow(overflows[below(2) as usize])
-        .backlog(1 + below(16) as u32)
+        .backlog(1 + below(16) as u32);
+    let wait = Duration::from_millis(below(3000));
+    match below(5) {
+        0 => config.overflow(Reject::Close),
+        1 => config.overflow(ServeAnyway),
+        2 => config.overflow(Pause),
+        3 => config.overflow(Queue::new(1 + below(8) as u32, wait).then(Then::ServeAnyway)),
+        _ => config.overflow(Queue::new(1 + below(8) as u32, wait)),
+    }
 }
 
 /// What a client has seen.
@@ -152,7 +159,7 @@ fn a_seed_decides_the_history_of_a_server() {
 #[test]
 fn rude_clients_cost_nobody_else_anything() {
     seeds(0..300, World::seed, async |_seed| {
-        let config = any_config().limit(8).overflow(Overflow::Reject).placement(Placement::RoundRobin);
+        let config = any_config().limit(8).overflow(Reject::Close).placement(Placement::RoundRobin);
         let server = Server::start(&config, |_worker| Echo).unwrap();
         let address = server.address();
         let rude: Vec<_> = (0..4).map(|_| spawn(rude_client(address))).collect();

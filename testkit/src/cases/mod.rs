@@ -148,7 +148,7 @@ list! {
         one_that_never_stops_does_not_starve_another,
         a_thousand_that_do_not_read_leave_one_served;
     server_descriptors:
-        accepting_pauses_without_spinning_and_resumes;
+        without_descriptors_clients_are_told_and_service_resumes;
     server_detach:
         it_comes_with_every_byte_and_works_elsewhere;
     server_echo:

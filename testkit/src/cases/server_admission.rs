@@ -2,7 +2,8 @@
 
 use std::io;
 
-use corepool_core::{Backend, Connection, Handler, Overflow, Placement, Route};
+use corepool_core::overflow::{Reject, ServeAnyway};
+use corepool_core::{Backend, Connection, Handler, Placement, Route};
 
 use crate::handlers::Echo;
 use crate::harness::SocketBackend;
@@ -10,7 +11,7 @@ use crate::peer::{Peer, start};
 use crate::served::{Served, config, serve};
 
 pub(super) fn a_full_server_rejects_until_it_has_room_again<B: SocketBackend>() {
-    let server = serve::<B, _>(&config(2).limit(2), Echo);
+    let server = serve::<B, _>(&config(2).limit(2).overflow(Reject::Close), Echo);
     for round in 1..=20 {
         let mut served: Vec<_> = (0..4).map(|_| server.connect()).collect();
         for peer in &mut served {
@@ -43,7 +44,7 @@ pub(super) fn one_that_leaves_makes_room_for_one<B: SocketBackend>() {
 }
 
 pub(super) fn a_full_server_may_serve_over_its_limit<B: SocketBackend>() {
-    let config = config(1).limit(1).max_connections(3).overflow(Overflow::ServeAnyway);
+    let config = config(1).limit(1).max_connections(3).overflow(ServeAnyway);
     let server = serve::<B, _>(&config, Informer);
     let mut peers = [server.connect(), server.connect(), server.connect()];
     assert_eq!(peers.each_mut().map(|peer| peer.ask(b'?')), [[0, LOCAL], [0, OVER_LIMIT], [0, OVER_LIMIT]]);

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::net::{Shutdown, SocketAddr};
 use std::time::Duration;
 
-use corepool_core::backend::Backend;
+use corepool_core::backend::{Backend, Socket};
 
 use super::Simulated;
 use super::link::SimulatedSocket;
@@ -105,6 +105,6 @@ impl Client {
 
     /// Closes by a reset.
     pub fn reset(self) {
-        self.socket.reset();
+        Socket::reset(self.socket);
     }
 }

@@ -91,6 +91,22 @@ impl Conn for SimulatedConn {
         self.sending.is_some()
     }
 
+    fn unacknowledged(&self) -> usize {
+        let queued = self.socket.as_ref().map(SimulatedSocket::unread_by_peer).unwrap_or_default();
+        queued
+            + self
+                .sending
+                .as_ref()
+                .map(|sending| sending.bytes.as_ref().len() - sending.sent)
+                .unwrap_or_default()
+    }
+
+    fn reset_on_close(&self) -> io::Result<()> {
+        let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        socket.reset_on_close();
+        Ok(())
+    }
+
     fn buffer(&self) -> Buffer {
         self.pool.take()
     }

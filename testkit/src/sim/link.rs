@@ -40,6 +40,8 @@ struct End {
     finished: bool,
     /// Its socket is closed.
     closed: bool,
+    /// Closing it resets the connection.
+    resets: bool,
     /// The other end has reset the connection.
     reset: Reset,
     reader: Option<Waker>,
@@ -143,9 +145,16 @@ impl SimulatedSocket {
         own.inbound.drain(..count).collect()
     }
 
-    /// Closes by a reset.
-    pub(super) fn reset(self) {
-        self.lock().reset(self.side);
+    /// Its close will be a reset.
+    pub(super) fn reset_on_close(&self) {
+        let mut link = self.lock();
+        let [own, _] = link.ends(self.side);
+        own.resets = true;
+    }
+
+    /// How much of what was sent the other end has not read.
+    pub(super) fn unread_by_peer(&self) -> usize {
+        self.lock().ends[1 - self.side].inbound.len()
     }
 
     fn lock(&self) -> MutexGuard<'_, Link> {
@@ -160,7 +169,7 @@ impl Drop for SimulatedSocket {
         if own.closed {
             return; // by a reset
         }
-        if !own.inbound.is_empty() {
+        if own.resets || !own.inbound.is_empty() {
             return link.reset(self.side);
         }
         own.closed = true;
@@ -177,6 +186,15 @@ impl Socket for SimulatedSocket {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.lock().ends[self.side].address)
+    }
+
+    fn has_left(&self) -> bool {
+        let own = &self.lock().ends[self.side];
+        own.reset != Reset::No || (own.at_end && own.inbound.is_empty())
+    }
+
+    fn reset(self) {
+        self.lock().reset(self.side);
     }
 }
 
@@ -217,6 +235,7 @@ impl End {
             deaf: false,
             finished: false,
             closed: false,
+            resets: false,
             reset: Reset::No,
             reader: None,
             writer: None,

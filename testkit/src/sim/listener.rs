@@ -45,6 +45,24 @@ impl Listener for SimulatedListener {
         Ok(Some((socket, peer)))
     }
 
+    fn shed(&mut self) -> io::Result<Option<SocketAddr>> {
+        let queue = self.queue.as_ref().ok_or(ErrorKind::NotConnected)?;
+        let Some(socket) = queue.pop() else { return Ok(None) };
+        let peer = socket.peer_addr()?;
+        socket.reset();
+        Ok(Some(peer))
+    }
+
+    fn refuse_new(&mut self) -> io::Result<()> {
+        self.queue.as_ref().ok_or(ErrorKind::NotConnected)?.refuse_new();
+        Ok(())
+    }
+
+    /// There are none: a connection in this world is queued at once.
+    fn half_open(&mut self) -> io::Result<usize> {
+        Ok(0)
+    }
+
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.queue.is_some() && World::hesitates(cx) {
             return Poll::Pending;

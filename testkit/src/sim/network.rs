@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
-use corepool_core::backend::Bind;
+use corepool_core::backend::{Bind, Socket};
 use fastrand::Rng;
 
 use super::link::{SimulatedSocket, connect};
@@ -43,6 +43,8 @@ pub(super) struct AcceptQueue {
 struct State {
     waiting: VecDeque<SimulatedSocket>,
     acceptor: Option<Waker>,
+    /// Nobody gets in any more.
+    refusing: bool,
 }
 
 impl Default for Network {
@@ -131,6 +133,11 @@ impl AcceptQueue {
         self.lock().waiting.pop_front()
     }
 
+    /// From now on nobody gets in; who tries gets no answer.
+    pub(super) fn refuse_new(&self) {
+        self.lock().refusing = true;
+    }
+
     /// Waits until somebody waits.
     pub(super) fn poll_ready(&self, cx: &Context<'_>) -> Poll<()> {
         let mut state = self.lock();
@@ -144,7 +151,7 @@ impl AcceptQueue {
     /// Queues a connection, if there is room.
     fn push(&self, socket: SimulatedSocket) -> bool {
         let mut state = self.lock();
-        let room = state.waiting.len() < self.backlog;
+        let room = !state.refusing && state.waiting.len() < self.backlog;
         if room {
             state.waiting.push_back(socket);
             if let Some(acceptor) = state.acceptor.take() {
@@ -163,6 +170,6 @@ impl AcceptQueue {
 impl Drop for AcceptQueue {
     fn drop(&mut self) {
         let waiting = std::mem::take(&mut self.lock().waiting);
-        waiting.into_iter().for_each(SimulatedSocket::reset);
+        waiting.into_iter().for_each(Socket::reset);
     }
 }

@@ -28,7 +28,7 @@ impl Server {
     ) -> Result<Self, StartError> {
         let Assembly { handle, contexts, .. } = assemble::<Simulated>(&config.clone().seed(super::random()))?;
         let observed = handle.clone();
-        super::invariant(move || observed.stats().check_laws().unwrap());
+        super::invariant(move || observed.check_laws().unwrap());
         let factory = Rc::new(factory);
         let workers = contexts.into_iter().map(|context| {
             let factory = Rc::clone(&factory);
