@@ -127,11 +127,8 @@ impl<B: Backend> Connection<B> {
         if io.is_sending() {
             entry.drive_send(io, cx);
         }
-        let received = if entry.is_special.get() {
-            entry.poll_recv_specially(io, cx)
-        } else {
-            entry.poll_recv(io, cx)
-        };
+        let received =
+            if entry.is_special.get() { entry.poll_recv_specially(io, cx) } else { entry.poll_recv(io, cx) };
         received.map_ok(|loan| loan.map(Chunk))
     }
 

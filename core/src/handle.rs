@@ -116,7 +116,8 @@ impl Handle {
         loop {
             let have_answered = self.ask_all(end);
             let stats = self.stats();
-            if have_answered && last.is_some_and(|last| last.counts_as(&stats)) && stats.check_laws().is_ok() {
+            if have_answered && last.is_some_and(|last| last.counts_as(&stats)) && stats.check_laws().is_ok()
+            {
                 return Ok(stats);
             }
             if Instant::now() >= end {

@@ -60,10 +60,8 @@ fn equations(worker: usize, own: &Books<'_>, books: &[Books<'_>]) -> [Equation; 
     let over_after_wait = counts.expired + counts.drained + counts.gone;
     let refused_at_once = counts.refused() - counts.expired - counts.drained - counts.refused_no_worker;
     let routed = counts.local + counts.over_limit + counts.handed_off() + counts.enqueued;
-    let asked = counts.requests_immediate
-        + counts.requests_enqueued
-        + counts.requests_over
-        + counts.requests_refused;
+    let asked =
+        counts.requests_immediate + counts.requests_enqueued + counts.requests_over + counts.requests_refused;
     let waited = counts.requests_granted
         + counts.requests_granted_over
         + counts.requests_expired
@@ -88,11 +86,7 @@ fn equations(worker: usize, own: &Books<'_>, books: &[Books<'_>]) -> [Equation; 
             left: Some(counts.attach_failed + counts.started),
             right: counts.local + counts.over_limit + counts.received,
         },
-        Equation {
-            law: "L4 (started)",
-            left: Some(own.active + counts.ended()),
-            right: counts.started,
-        },
+        Equation { law: "L4 (started)", left: Some(own.active + counts.ended()), right: counts.started },
         // What was sent to a worker has been received, was taken back, or is in transit (L5), and whatever is
         // in transit or active holds a permit.
         Equation {

@@ -216,11 +216,7 @@ impl<S: Socket> Ports<Envelope<S>> for Ways<S> {
         self.board.add_waiting(waiter.home);
     }
 
-    fn deliver(
-        &self,
-        waiter: Waiter<Envelope<S>>,
-        worker: usize,
-    ) -> Result<(), Waiter<Envelope<S>>> {
+    fn deliver(&self, waiter: Waiter<Envelope<S>>, worker: usize) -> Result<(), Waiter<Envelope<S>>> {
         let (place, home) = (waiter.place, waiter.home);
         match self.mailboxes[worker].try_send(Parcel::Granted { waiter }) {
             Ok(()) => {

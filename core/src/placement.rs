@@ -72,7 +72,9 @@ const RETRIES_MAX: usize = 64;
 impl Handoff for Placement {
     fn place<'a>(&self, me: usize, room: &Room<'a>, random: &mut Rng) -> Option<Reserved<'a>> {
         match *self {
-            Self::LocalFirst => room.reserve(me).or_else(|| least_loaded(room, random, |worker| worker != me)),
+            Self::LocalFirst => {
+                room.reserve(me).or_else(|| least_loaded(room, random, |worker| worker != me))
+            }
             Self::Even { slack } => even(me, slack, room, random),
             Self::RoundRobin => in_turn(room),
             Self::AlwaysOther => {

@@ -214,12 +214,7 @@ pub(crate) struct RequestState<L> {
 
 impl<L> RequestState<L> {
     pub(crate) fn new(is_needed: bool) -> Self {
-        Self {
-            is_needed,
-            is_open: Cell::new(false),
-            began: Cell::new(false),
-            first: RefCell::new(None),
-        }
+        Self { is_needed, is_open: Cell::new(false), began: Cell::new(false), first: RefCell::new(None) }
     }
 
     pub(crate) fn is_open(&self) -> bool {

@@ -117,7 +117,7 @@ pub fn assemble<B: Backend>(config: &Config) -> Result<Assembly<B>, StartError> 
         });
     }
     let (events, inbox) = mpsc::channel();
-    let handle = Handle::new(B::NAME, addresses, board, commands, events.clone(), office.clone());
+    let handle = Handle::new(B::NAME, addresses, board, commands, events.clone(), office);
     Ok(Assembly { handle, contexts, events, inbox })
 }
 

@@ -167,7 +167,9 @@ mod tests {
         let two = config.clone().workers(2).max_connections(10);
         assert!(refused(&two.clone().overflow(Queue::new(0, DAY))).starts_with("overflow.limit is 0"));
         assert!(refused(&two.clone().overflow(Queue::new(1, DAY * 2))).starts_with("overflow.deadline is"));
-        assert!(refused(&two.clone().per_client(PerClient::new(0))).starts_with("per_client.connections_max"));
+        assert!(
+            refused(&two.clone().per_client(PerClient::new(0))).starts_with("per_client.connections_max")
+        );
         let deadlines = Deadlines::default().idle(Duration::ZERO);
         assert!(refused(&two.clone().deadlines(deadlines)).starts_with("deadlines.idle is 0ns"));
         assert!(refused(&two.admission(Adaptive::between(3, 2))).starts_with("admission.least is 3"));

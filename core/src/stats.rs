@@ -95,8 +95,12 @@ impl Stats {
     pub fn matrix(&self) -> Vec<Vec<u64>> {
         let row = |(index, worker): (usize, &WorkerStats)| {
             let counts = &worker.counts;
-            let mut row: Vec<u64> =
-                counts.handed_to.iter().zip(&counts.granted_to).map(|(handed, granted)| handed + granted).collect();
+            let mut row: Vec<u64> = counts
+                .handed_to
+                .iter()
+                .zip(&counts.granted_to)
+                .map(|(handed, granted)| handed + granted)
+                .collect();
             row[index] += counts.local + counts.over_limit;
             row
         };

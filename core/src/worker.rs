@@ -18,10 +18,10 @@ use crate::accepting::{SHED_MAX, Troubles, pause};
 use crate::admission::limit::{Controller, Observed};
 use crate::admit::{Admitted, admit};
 use crate::backend::{Backend, BoundOf, Listener};
-use crate::closing::{Closing, PASS, Step};
 use crate::config::Scope;
 use crate::connection::Route;
 use crate::handler::{Handler, WorkerInfo};
+use crate::last_call::{LastCall, PASS, Step};
 use crate::ledger::Refusal;
 use crate::local::{Arrival, Local};
 use crate::log;
@@ -84,7 +84,7 @@ pub async fn worker<B: Backend, H: Handler<B>>(
         is_paused: false,
         is_swept: context.is_swept,
         sweep: None,
-        closing: None,
+        last_call: None,
         troubles: Troubles::default(),
     };
     started(Ok(driver));
@@ -125,7 +125,7 @@ struct Worker<B: Backend, H> {
     /// Runs while connections are open or wait, unless sweeps are commanded.
     sweep: Option<Timer>,
     /// From the begin of a drain until the listeners are closed, and when to look again.
-    closing: Option<(Closing, Timer)>,
+    last_call: Option<(LastCall, Timer)>,
     troubles: Troubles,
 }
 
@@ -181,7 +181,7 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
             self.local.board.unfiltered.store(true, Ordering::Relaxed);
         }
         self.accept_queued();
-        self.closing = Some((Closing::new(is_filtered), Box::pin(B::sleep(PASS))));
+        self.last_call = Some((LastCall::new(is_filtered), Box::pin(B::sleep(PASS))));
         self.local.registry().kick_all();
         self.sweep = None; // the next one comes sooner
     }
@@ -201,7 +201,7 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
 
     fn abort(&mut self) {
         self.phase = Phase::Aborting;
-        self.closing = None;
+        self.last_call = None;
         self.local.office.close();
         self.local.registry().abort_all();
     }
@@ -384,9 +384,9 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
 
     /// Accepts until nothing is queued for anybody. Ready when the listeners may be closed.
     fn close_when_quiet(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while let Some((mut closing, mut timer)) = self.closing.take() {
+        while let Some((mut last_call, mut timer)) = self.last_call.take() {
             if timer.as_mut().poll(cx).is_pending() {
-                self.closing = Some((closing, timer));
+                self.last_call = Some((last_call, timer));
                 return Poll::Pending;
             }
             let half_open = |listener: &mut B::Listener| listener.half_open().unwrap_or(0);
@@ -395,12 +395,12 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
             self.local.registry().kick_all();
             let quiet = &self.local.board.quiet;
             let all_quiet = quiet.load(Ordering::Relaxed) >= self.local.settings().workers();
-            match closing.pass(found, all_quiet) {
+            match last_call.pass(found, all_quiet) {
                 Step::Close => break,
                 Step::Again => {}
                 Step::Quiet => _ = quiet.fetch_add(1, Ordering::Relaxed),
             }
-            self.closing = Some((closing, Box::pin(B::sleep(PASS))));
+            self.last_call = Some((last_call, Box::pin(B::sleep(PASS))));
         }
         self.sweep(cx);
         Poll::Ready(())

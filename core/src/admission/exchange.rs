@@ -60,6 +60,12 @@ impl<T, P: Ports<T>> Exchange<T, P> {
         Self { line: Mutex::new(Line::new(queued_max)), workers, claimed, ports }
     }
 
+    /// What it stands in.
+    #[cfg(corepool_loom)]
+    pub(crate) fn ports(&self) -> &P {
+        &self.ports
+    }
+
     fn gate(&self, worker: usize) -> &Gate {
         self.ports.gates().gate(worker)
     }

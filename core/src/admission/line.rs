@@ -29,13 +29,7 @@ pub(crate) struct Waiter<T> {
 
 impl<T> Waiter<T> {
     /// A newcomer. Its place is given when it is parked.
-    pub(crate) fn new(
-        place: Place,
-        home: usize,
-        since: Instant,
-        deadline: Option<Instant>,
-        item: T,
-    ) -> Self {
+    pub(crate) fn new(place: Place, home: usize, since: Instant, deadline: Option<Instant>, item: T) -> Self {
         Self { ticket: u64::MAX, place, home, since, deadline, item }
     }
 }
@@ -139,7 +133,8 @@ impl<T> Line<T> {
         if self.earliest.is_none_or(|earliest| earliest > now) {
             return Vec::new();
         }
-        let expired = self.take_if(0..self.waiting.len(), |waiter| waiter.deadline.is_some_and(|at| at <= now));
+        let expired =
+            self.take_if(0..self.waiting.len(), |waiter| waiter.deadline.is_some_and(|at| at <= now));
         self.earliest = self.waiting.iter().filter_map(|waiter| waiter.deadline).min();
         expired
     }
@@ -171,11 +166,7 @@ impl<T> Line<T> {
         self.waiting.drain(..).collect()
     }
 
-    fn take_if(
-        &mut self,
-        range: Range<usize>,
-        mut leaves: impl FnMut(&Waiter<T>) -> bool,
-    ) -> Vec<Waiter<T>> {
+    fn take_if(&mut self, range: Range<usize>, mut leaves: impl FnMut(&Waiter<T>) -> bool) -> Vec<Waiter<T>> {
         let mut left = Vec::new();
         let mut index = range.start;
         for _ in range {

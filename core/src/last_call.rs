@@ -18,7 +18,7 @@ const PASSES_UNFILTERED: u32 = 1;
 
 /// One worker's way to closed listeners.
 #[derive(Debug)]
-pub(crate) struct Closing {
+pub(crate) struct LastCall {
     /// New handshakes are kept out.
     is_filtered: bool,
     passes: u32,
@@ -36,7 +36,7 @@ pub(crate) enum Step {
     Close,
 }
 
-impl Closing {
+impl LastCall {
     pub(crate) fn new(is_filtered: bool) -> Self {
         Self { is_filtered, passes: 0, is_quiet: false }
     }
@@ -63,22 +63,22 @@ mod tests {
 
     #[test]
     fn it_closes_when_nobody_has_anything_left() {
-        let mut closing = Closing::new(true);
-        assert_eq!(closing.pass(3, false), Step::Again);
-        assert_eq!(closing.pass(0, false), Step::Quiet);
-        assert_eq!(closing.pass(0, false), Step::Again);
-        assert_eq!(closing.pass(0, true), Step::Close);
+        let mut last_call = LastCall::new(true);
+        assert_eq!(last_call.pass(3, false), Step::Again);
+        assert_eq!(last_call.pass(0, false), Step::Quiet);
+        assert_eq!(last_call.pass(0, false), Step::Again);
+        assert_eq!(last_call.pass(0, true), Step::Close);
     }
 
     #[test]
     fn it_does_not_wait_for_ever() {
-        let mut closing = Closing::new(true);
-        let passes = (1..).find(|_| closing.pass(1, false) == Step::Close);
+        let mut last_call = LastCall::new(true);
+        let passes = (1..).find(|_| last_call.pass(1, false) == Step::Close);
         assert_eq!(passes, Some(PASSES_MAX));
     }
 
     #[test]
     fn without_a_filter_one_pass_more_is_all() {
-        assert_eq!(Closing::new(false).pass(5, false), Step::Close);
+        assert_eq!(LastCall::new(false).pass(5, false), Step::Close);
     }
 }
