@@ -36,8 +36,9 @@ pub mod server;
 pub use backends::{AnyHandler, types as backend};
 pub use choice::{Choice, ChoiceError};
 pub use corepool_core::{
-    Backend, Chunk, Config, Connection, Handle, Handler, Overflow, Placement, Report, Route, StartError,
-    Stats, Unavailable, WorkerInfo, WorkerStats, buffer, config, connection, handle, handler, stats, stream,
+    Address, Backend, Chunk, Config, ConnectError, Connection, Connector, Duplex, Handle, Handler, Outbound,
+    Overflow, Placement, Report, Route, StartError, Stats, Unavailable, WorkerInfo, WorkerStats, address,
+    buffer, config, connect, connection, duplex, handle, handler, outbound, stats, stream,
 };
 pub use server::{Error, Server};
 

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::task::{Context, Poll, ready};
 
 use corepool_core::backend::Listener;
-use corepool_os::{ListenSocket, TcpSocket};
+use corepool_os::{ListenSocket, StreamSocket};
 use monoio::net::TcpStream;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -34,7 +34,7 @@ pub struct MonoioListener {
 
 impl Listener for MonoioListener {
     type Bound = ListenSocket;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
 
     fn attach(bound: ListenSocket) -> io::Result<Self> {
         let gate = Gate::new(&bound)?;
@@ -48,7 +48,7 @@ impl Listener for MonoioListener {
         }
     }
 
-    fn try_accept(&mut self) -> io::Result<Option<(TcpSocket, SocketAddr)>> {
+    fn try_accept(&mut self) -> io::Result<Option<(StreamSocket, SocketAddr)>> {
         self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?.accept()
     }
 

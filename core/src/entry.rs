@@ -6,14 +6,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
 use crate::backend::{Backend, Conn, LoanOf};
-use crate::connection::Route;
 
 /// How long a receive on a kicked connection has found nothing.
 ///
@@ -37,9 +35,6 @@ enum Patience {
 pub(crate) struct Entry<B: Backend> {
     /// Borrowed for the length of one poll, never across one.
     pub(crate) io: RefCell<B::Conn>,
-    pub(crate) peer: SocketAddr,
-    pub(crate) route: Route,
-    pub(crate) worker: usize,
     /// Something was received since the last sweep.
     pub(crate) touched: Cell<bool>,
     /// Idle: the next receive waits for readiness, without a buffer.
@@ -65,12 +60,9 @@ pub(crate) struct Entry<B: Backend> {
 }
 
 impl<B: Backend> Entry<B> {
-    pub(crate) fn new(io: B::Conn, peer: SocketAddr, route: Route, worker: usize) -> Self {
+    pub(crate) fn new(io: B::Conn) -> Self {
         Self {
             io: RefCell::new(io),
-            peer,
-            route,
-            worker,
             touched: Cell::new(true),
             idle: Cell::new(false),
             kicked: Cell::new(false),

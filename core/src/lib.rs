@@ -7,18 +7,24 @@
 //! * [`mod@worker`]: the future that is a worker; it accepts, receives, sweeps and winds down. `local` is what its tasks
 //!   share, `shared` what all workers share.
 //! * `admission`, [`placement`]: permits, and who serves what. `ledger`: the counters and their laws.
-//! * [`handler`], [`connection`], [`stream`]: what a user writes, and what a user is given. `serve`, `entry`, `close`: the
-//!   task round a handler.
+//! * [`handler`], [`connection`], [`duplex`], [`chunk`], [`stream`]: what a user writes, and what a user is given. `serve`,
+//!   `entry`, `close`: the task round a handler.
+//! * [`connect`], [`outbound`], [`address`]: connections that we open. `closing`: how one that is dropped is closed.
 //! * [`backend`]: the seam. Below it are the runtimes, in crates of their own. [`buffer`]: pooled memory.
 #![forbid(unsafe_code)]
 
+pub mod address;
 mod admission;
 pub mod backend;
 pub mod buffer;
+pub mod chunk;
 mod close;
+mod closing;
 pub mod config;
+pub mod connect;
 pub mod connection;
 pub mod cores;
+pub mod duplex;
 mod entry;
 pub mod error;
 pub mod handle;
@@ -26,6 +32,7 @@ pub mod handler;
 mod ledger;
 mod local;
 mod log;
+pub mod outbound;
 pub mod placement;
 mod serve;
 pub mod server;
@@ -37,13 +44,18 @@ mod sweeper;
 mod sync;
 pub mod worker;
 
+pub use address::Address;
 pub use backend::Backend;
+pub use chunk::Chunk;
 pub use config::{Config, Overflow};
-pub use connection::{Chunk, Connection, Route};
+pub use connect::{ConnectError, Connector};
+pub use connection::{Connection, Route};
+pub use duplex::Duplex;
 pub use error::{StartError, Unavailable};
 pub use handle::Handle;
 pub use handler::{Handler, WorkerInfo};
 pub use ledger::{Counts, LawBroken};
+pub use outbound::Outbound;
 pub use placement::Placement;
 pub use server::{Assembly, Server, assemble, start};
 pub use stats::{Report, Stats, WorkerStats};

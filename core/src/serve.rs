@@ -33,13 +33,19 @@ pub(crate) fn serve<B: Backend, H: Handler<B>>(
             return;
         }
     };
-    let entry = Rc::new(Entry::new(io, arrival.peer, arrival.route, local.index));
+    let entry = Rc::new(Entry::new(io));
     local.open(Rc::clone(&entry));
-    B::spawn_local(task(Rc::clone(handler), entry, permit));
+    let connection = Connection::new(Rc::clone(&entry), arrival.peer, arrival.route, local.index);
+    B::spawn_local(task(Rc::clone(handler), connection, entry, permit));
 }
 
-async fn task<B: Backend, H: Handler<B>>(handler: Rc<H>, entry: Rc<Entry<B>>, permit: Permit<B>) {
-    let end = run(&*handler, &entry).await;
+async fn task<B: Backend, H: Handler<B>>(
+    handler: Rc<H>,
+    connection: Connection<B>,
+    entry: Rc<Entry<B>>,
+    permit: Permit<B>,
+) {
+    let end = run(&*handler, connection, &entry).await;
     if matches!(end, End::Panicked | End::Aborted) {
         entry.broken.set(true);
     }
@@ -48,8 +54,8 @@ async fn task<B: Backend, H: Handler<B>>(handler: Rc<H>, entry: Rc<Entry<B>>, pe
 }
 
 /// Runs the handler to its end, whatever that is. When this returns, nothing of the handler's future is left.
-async fn run<B: Backend, H: Handler<B>>(handler: &H, entry: &Rc<Entry<B>>) -> End {
-    let connection = Connection::new(Rc::clone(entry));
+async fn run<B: Backend, H: Handler<B>>(handler: &H, connection: Connection<B>, entry: &Entry<B>) -> End {
+    let peer = connection.peer_addr();
     // The call is inside the future: a `serve` that panics before it returns one is contained too.
     let mut future = pin!(Some(async move { handler.serve(connection).await }));
     let end = poll_fn(|cx| {
@@ -62,7 +68,7 @@ async fn run<B: Backend, H: Handler<B>>(handler: &H, entry: &Rc<Entry<B>>) -> En
             Some(Poll::Pending) => Poll::Pending,
             Some(Poll::Ready(Ok(()))) => Poll::Ready(End::Completed),
             Some(Poll::Ready(Err(error))) => {
-                log::guarded(|| tracing::debug!(peer = %entry.peer, %error, "a handler failed"));
+                log::guarded(|| tracing::debug!(%peer, %error, "a handler failed"));
                 Poll::Ready(End::Failed)
             }
             None => Poll::Ready(End::Panicked),

@@ -16,6 +16,7 @@ use async_channel::Receiver;
 use futures_util::Stream;
 
 use crate::backend::{Backend, BoundOf, Listener};
+use crate::closing;
 use crate::config::Overflow;
 use crate::connection::Route;
 use crate::handler::{Handler, WorkerInfo};
@@ -92,6 +93,8 @@ pub async fn worker<B: Backend, H: Handler<B>>(
     };
     started(Ok(driver));
     poll_fn(|cx| worker.poll(cx)).await;
+    drop(worker); // and the handler with it, which may have connections of its own
+    closing::finished().await;
 }
 
 /// Where a worker is in its life.

@@ -1,6 +1,6 @@
 //! What the backends share of Linux: sockets, listener groups, pinning, and why `io_uring` is not to be had.
 //!
-//! * [`TcpSocket`]: a connected socket that belongs to no runtime.
+//! * [`StreamSocket`]: a socket, TCP or Unix, that belongs to no runtime; [`outcome_of_connect`].
 //! * [`ListenSocket`] and [`bind_group`]: listening sockets, and how an address is claimed for all workers.
 //! * [`pin`]: this thread on one core.
 //! * [`ring`]: the reason, in words, for an `io_uring` that cannot be set up.
@@ -18,7 +18,7 @@ use std::io;
 use corepool_core::cores::CoreId;
 
 pub use listen::{ListenSocket, bind_group};
-pub use socket::TcpSocket;
+pub use socket::{StreamSocket, outcome_of_connect};
 
 /// Pins this thread to one core.
 ///

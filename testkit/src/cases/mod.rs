@@ -3,6 +3,10 @@
 
 mod attach;
 mod close;
+mod connect;
+mod connect_fails;
+mod connect_several;
+mod connect_unix;
 mod crowd;
 mod detach;
 mod duplex;
@@ -55,6 +59,32 @@ list! {
         with_both_in_flight,
         after_a_detach_was_given_up,
         that_was_given_up_is_resumed;
+    connect:
+        exchanges_bytes,
+        many_at_once,
+        half_closes_both_ways,
+        closes_politely,
+        as_streams,
+        is_closed_when_it_is_dropped,
+        tells_both_addresses;
+    connect_fails:
+        where_nobody_listens,
+        where_nobody_answers_within_the_deadline,
+        given_up_at_any_moment_it_leaves_nothing,
+        without_descriptors_and_succeeds_with_some,
+        after_it_was_reset;
+    connect_several:
+        goes_on_at_once_when_one_is_refused,
+        goes_on_when_one_does_not_answer,
+        names_all_that_were_tried,
+        without_addresses_it_fails;
+    connect_unix:
+        exchanges_bytes,
+        to_an_abstract_name,
+        waits_without_a_buffer,
+        where_no_file_is,
+        waits_while_the_queue_is_full,
+        gives_up_when_the_queue_stays_full;
     crowd:
         of_a_thousand_that_do_not_read_leaves_one_served;
     detach:

@@ -41,7 +41,7 @@ impl Listener for SimulatedListener {
     fn try_accept(&mut self) -> io::Result<Option<(SimulatedSocket, SocketAddr)>> {
         let queue = self.queue.as_ref().ok_or(ErrorKind::NotConnected)?;
         let Some(socket) = queue.pop() else { return Ok(None) };
-        let peer = socket.peer_addr()?;
+        let peer = socket.peer_addr()?.as_ip().ok_or(ErrorKind::InvalidData)?;
         Ok(Some((socket, peer)))
     }
 

@@ -1,0 +1,95 @@
+//! A connection that we have opened, to somebody else's server.
+
+use std::fmt;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::address::Address;
+use crate::backend::{Backend, Conn};
+use crate::close;
+use crate::closing;
+use crate::duplex::Duplex;
+use crate::entry::Entry;
+use crate::stream::Stream;
+
+/// How long [`Outbound::close`] waits for a peer that does not take what was sent, or does not stop sending.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// An open connection that [`Connector`](crate::Connector) has made. It receives and sends as a [`Duplex`] does.
+///
+/// It stays on its core, and belongs to whoever holds it: it counts as no client, takes no permit, and holds up no
+/// shutdown. Dropping it closes it at once, and leaves nothing behind in the runtime; what was not flushed is lost then,
+/// and [`close`](Self::close) is for a polite end.
+pub struct Outbound<B: Backend> {
+    duplex: Duplex<B>,
+    to: Address,
+}
+
+impl<B: Backend> Outbound<B> {
+    pub(crate) fn new(io: B::Conn, to: Address) -> Self {
+        Self { duplex: Duplex::new(Rc::new(Entry::new(io))), to }
+    }
+
+    pub(crate) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.duplex.entry.io.borrow_mut().poll_connected(cx)
+    }
+
+    /// The address that was connected to.
+    pub fn address(&self) -> &Address {
+        &self.to
+    }
+
+    /// This connection as `futures_io` streams.
+    pub fn into_stream(self) -> Stream<B, Self> {
+        self.into()
+    }
+
+    /// Finishes sending, tells the peer, takes off what it still sends for a while, and closes. It takes a second at
+    /// the most.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection at once.
+    pub async fn close(self) {
+        close::close(&*self.duplex.entry, LINGER).await;
+    }
+}
+
+/// Waits until every [`Outbound`] that was dropped on this thread is closed.
+///
+/// A worker does that before it leaves. Who drives a runtime without a server does it before the end of
+/// [`Backend::run`], because some runtimes leak what is in flight when they end.
+pub async fn all_closed() {
+    closing::finished().await;
+}
+
+impl<B: Backend> Drop for Outbound<B> {
+    fn drop(&mut self) {
+        let entry = Rc::clone(&self.duplex.entry);
+        closing::close::<B>(move |cx| entry.io.borrow_mut().poll_close(cx));
+    }
+}
+
+impl<B: Backend> Deref for Outbound<B> {
+    type Target = Duplex<B>;
+
+    #[inline]
+    fn deref(&self) -> &Duplex<B> {
+        &self.duplex
+    }
+}
+
+impl<B: Backend> DerefMut for Outbound<B> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Duplex<B> {
+        &mut self.duplex
+    }
+}
+
+impl<B: Backend> fmt::Debug for Outbound<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbound").field("backend", &B::NAME).field("to", &self.to).finish_non_exhaustive()
+    }
+}
