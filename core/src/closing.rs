@@ -29,7 +29,7 @@ pub(crate) fn close<B: Backend>(mut poll_close: impl FnMut(&mut Context<'_>) -> 
     let _dropped = catch_unwind(AssertUnwindSafe(|| B::spawn_local(task)));
 }
 
-/// Waits until everything that was dropped on this thread is closed.
+/// Waits until everything that is under way on this thread has ended.
 pub(crate) async fn finished() {
     poll_fn(|cx| {
         if UNDER_WAY.get() == 0 {
@@ -42,10 +42,10 @@ pub(crate) async fn finished() {
 }
 
 /// Counts one task until it ends, or is dropped unfinished.
-struct UnderWay(());
+pub(crate) struct UnderWay(());
 
 impl UnderWay {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         UNDER_WAY.set(UNDER_WAY.get() + 1);
         Self(())
     }

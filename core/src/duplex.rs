@@ -114,6 +114,7 @@ impl<B: Backend> Duplex<B> {
     /// Begins a send; what was sent before has been flushed.
     #[inline]
     pub(crate) fn start_send(&self, bytes: impl Into<SendBuf<LoanOf<B>>>) {
+        self.entry.unsettled.set(true);
         self.entry.io.borrow_mut().start_send(bytes.into());
     }
 

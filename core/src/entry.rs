@@ -52,6 +52,8 @@ pub(crate) struct Entry<B: Backend> {
     /// A send failed while nobody was waiting for it; `send_error` says how.
     pub(crate) send_failed: Cell<bool>,
     send_error: Cell<Option<io::Error>>,
+    /// Something was sent since its user has said that nothing is outstanding.
+    pub(crate) unsettled: Cell<bool>,
     aborted: Cell<bool>,
     task: Cell<Option<Waker>>,
     receiver: Cell<Option<Waker>>,
@@ -72,6 +74,7 @@ impl<B: Backend> Entry<B> {
             detached: Cell::new(false),
             send_failed: Cell::new(false),
             send_error: Cell::default(),
+            unsettled: Cell::new(false),
             aborted: Cell::new(false),
             task: Cell::default(),
             receiver: Cell::default(),
@@ -110,6 +113,15 @@ impl<B: Backend> Entry<B> {
         self.send_failed.set(false);
         let earlier = self.send_error.take();
         earlier.or_else(|| flushed.err()).unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Whether it is open, with nothing to receive and nothing being sent.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let io = &mut *self.io.borrow_mut();
+        if io.is_sending() || self.send_failed.get() || self.broken.get() || self.at_end.get() {
+            return false;
+        }
+        io.poll_recv(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 
     /// Receives, and notes what it says of the connection.

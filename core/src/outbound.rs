@@ -42,6 +42,26 @@ impl<B: Backend> Outbound<B> {
         &self.to
     }
 
+    /// Says that everything that was asked for has been answered, and that the connection can be used for something
+    /// else: by the next user of its pool. Every send takes that back.
+    pub fn settle(&mut self) {
+        self.duplex.entry.unsettled.set(false);
+    }
+
+    /// Whether nothing was sent since [`settle`](Self::settle), or at all.
+    pub fn is_settled(&self) -> bool {
+        !self.duplex.entry.unsettled.get()
+    }
+
+    /// Whether the connection is open as far as this core knows, with nothing to receive and nothing being sent. If
+    /// there is something to receive it is lost.
+    ///
+    /// No system call is made where the runtime knows. On the rings a receive begins, which the next one finds under way;
+    /// so what the peer does while the connection is idle is known when it is asked about the next time.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.duplex.entry.is_quiet()
+    }
+
     /// This connection as `futures_io` streams.
     pub fn into_stream(self) -> Stream<B, Self> {
         self.into()

@@ -1,8 +1,6 @@
 //! The task of one connection: attach, run the handler, contain its panics, close, count.
 
-use std::any::Any;
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
@@ -10,6 +8,7 @@ use std::task::Poll;
 use crate::backend::{Backend, Conn, Detached};
 use crate::close::close;
 use crate::connection::Connection;
+use crate::contain::contain;
 use crate::entry::Entry;
 use crate::handler::Handler;
 use crate::ledger::End;
@@ -78,18 +77,5 @@ async fn run<B: Backend, H: Handler<B>>(handler: &H, connection: Connection<B>, 
     match contain(|| future.set(None)) {
         Some(()) => end,
         None => End::Panicked,
-    }
-}
-
-/// Calls the user's code; `None` if it panicked. The panic hook has reported it by then.
-fn contain<T>(call: impl FnOnce() -> T) -> Option<T> {
-    // Nothing that the call may have left half done is used again: its future is dropped next.
-    catch_unwind(AssertUnwindSafe(call)).map_err(dispose).ok()
-}
-
-/// Drops what a panic carried; if that panics as well, it is leaked rather than let loose on the worker.
-fn dispose(payload: Box<dyn Any + Send>) {
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(again);
     }
 }

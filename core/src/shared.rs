@@ -56,12 +56,15 @@ struct Post {
     ledger: Ledger,
     /// Open connections, as their owner counts them.
     active: AtomicU64,
+    /// What it looks after besides.
+    tended: AtomicU64,
 }
 
 impl Board {
     pub(crate) fn new(settings: Settings) -> Self {
         let workers = settings.workers();
-        let post = || Post { ledger: Ledger::new(workers), active: AtomicU64::new(0) };
+        let post =
+            || Post { ledger: Ledger::new(workers), active: AtomicU64::new(0), tended: AtomicU64::new(0) };
         Self {
             gates: Gates::new(workers, settings.limit),
             turn: CachePadded::new(AtomicUsize::new(0)),
@@ -80,6 +83,16 @@ impl Board {
 
     pub(crate) fn active(&self, worker: usize) -> u64 {
         self.posts[worker].active.load(Ordering::Relaxed)
+    }
+
+    /// Says how much a worker looks after besides its connections.
+    pub(crate) fn set_tended(&self, worker: usize, count: usize) {
+        self.posts[worker].tended.store(count as u64, Ordering::Relaxed);
+    }
+
+    /// Whether a sweep of a worker would find anything to do.
+    pub(crate) fn has_work_for_a_sweep(&self, worker: usize) -> bool {
+        self.active(worker) > 0 || self.posts[worker].tended.load(Ordering::Relaxed) > 0
     }
 
     pub(crate) fn counts(&self, worker: usize) -> Counts {

@@ -23,8 +23,10 @@ use crate::handler::{Handler, WorkerInfo};
 use crate::ledger::Refusal;
 use crate::local::{Arrival, Local, Permit};
 use crate::log;
+use crate::runtime::Runtime;
 use crate::serve::serve;
 use crate::shared::{Board, Command, Envelope, Mailboxes};
+use crate::upkeep::Upkeep;
 
 /// How often a worker looks over its connections. One that has been idle for two sweeps, and so for less than
 /// a second, gives its receive buffer back.
@@ -72,7 +74,15 @@ pub async fn worker<B: Backend, H: Handler<B>>(
 ) {
     let settings = &context.board.settings;
     let core = settings.cores[context.index];
-    let info = WorkerInfo { index: context.index, workers: settings.workers(), core, driver };
+    let upkeep = upkeep(&context);
+    let info = WorkerInfo {
+        index: context.index,
+        workers: settings.workers(),
+        core,
+        driver,
+        runtime: Runtime::of::<B>(),
+        upkeep: upkeep.clone(),
+    };
     let attached: io::Result<Vec<_>> = context.listeners.into_iter().map(B::Listener::attach).collect();
     let listeners = match attached {
         Ok(listeners) => listeners,
@@ -90,11 +100,20 @@ pub async fn worker<B: Backend, H: Handler<B>>(
         sweep: None,
         last_call: None,
         logged: None,
+        upkeep: upkeep.clone(),
     };
     started(Ok(driver));
     poll_fn(|cx| worker.poll(cx)).await;
+    upkeep.close();
     drop(worker); // and the handler with it, which may have connections of its own
     closing::finished().await;
+}
+
+/// What the worker will look after; the board is told whether that is anything, since who commands sweeps asks it.
+fn upkeep<B: Backend>(context: &WorkerContext<B>) -> Upkeep {
+    let (board, index) = (Arc::clone(&context.board), context.index);
+    let seed = board.settings.seed.wrapping_add(index as u64);
+    Upkeep::new(seed, move |count| board.set_tended(index, count))
 }
 
 /// Where a worker is in its life.
@@ -126,6 +145,7 @@ struct Worker<B: Backend, H> {
     last_call: Option<Timer>,
     /// When failing to accept was last reported.
     logged: Option<Instant>,
+    upkeep: Upkeep,
 }
 
 impl<B: Backend, H: Handler<B>> Worker<B, H> {
@@ -146,7 +166,7 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
                     self.abort();
                 }
                 Some(Command::Drain) => self.drain(),
-                Some(Command::Sweep) => self.local.registry().sweep(),
+                Some(Command::Sweep) => self.look_over(),
                 None => return self.drain(),
             }
         }
@@ -300,7 +320,8 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
     fn sweep(&mut self, cx: &mut Context<'_>) {
         loop {
             let serving = matches!(self.phase, Phase::Serving);
-            if self.local.registry().len() == 0 || (serving && self.is_swept) {
+            let is_idle = self.local.registry().len() == 0 && self.upkeep.is_empty();
+            if is_idle || (serving && self.is_swept) {
                 self.sweep = None;
                 return;
             }
@@ -310,7 +331,14 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
                 return;
             }
             self.sweep = None;
-            self.local.registry().sweep();
+            self.look_over();
+        }
+    }
+
+    fn look_over(&self) {
+        self.local.registry().sweep();
+        if !self.upkeep.is_empty() {
+            self.upkeep.sweep(B::now());
         }
     }
 

@@ -16,6 +16,9 @@ pub(crate) mod hop;
 mod kick;
 mod listener;
 mod memory;
+mod pool;
+mod pool_faults;
+mod pool_life;
 mod reset;
 mod runtime;
 mod select;
@@ -128,6 +131,38 @@ list! {
         a_connection_that_waits_without_a_buffer_holds_none,
         what_is_lent_is_counted,
         a_thousand_loans_may_be_kept;
+    pool:
+        lends_what_came_back_and_makes_what_is_missing,
+        who_waits_is_served_in_turn,
+        one_return_wakes_one_waiter,
+        one_that_gives_up_passes_its_turn_on,
+        nobody_overtakes_who_was_woken,
+        what_is_discarded_makes_room_for_who_waits,
+        waiting_ends_with_the_timeout,
+        only_so_many_may_wait,
+        what_is_idle_can_be_had_without_a_wait,
+        a_new_size_counts_at_once,
+        closing_tells_who_waits_and_waits_for_who_has_a_lease,
+        of_a_thousand_that_give_up_at_any_moment_nothing_is_lost,
+        impossible_sizes_are_named;
+    pool_faults:
+        an_error_of_creation_comes_to_who_asked,
+        a_panic_of_creation_or_a_check,
+        a_panic_of_recycling,
+        a_lease_that_a_panic_drops_is_not_used_again,
+        a_panic_of_a_hook,
+        an_acquire_that_is_given_up_in_creation_or_a_check,
+        what_fails_its_check_is_replaced_by_another_idle_one_or_a_new_one,
+        what_does_not_want_to_be_recycled_is_dropped;
+    pool_life:
+        the_least_idle_are_made_from_the_start_and_again,
+        warming_up_waits_for_them_and_tells_why_it_cannot,
+        never_more_are_made_than_there_is_room_for,
+        those_that_are_idle_for_too_long_are_dropped_but_the_least,
+        those_that_are_too_old_are_dropped_and_none_earlier_than_the_jitter,
+        what_cannot_be_made_is_tried_again_less_and_less_often,
+        closing_ends_what_is_being_made,
+        hooks_see_everything_that_happens;
     reset:
         while_a_receive_waits,
         while_waiting_without_a_buffer,
