@@ -105,6 +105,7 @@ pub async fn worker<B: Backend, H: Handler<B>>(
     started(Ok(driver));
     poll_fn(|cx| worker.poll(cx)).await;
     upkeep.close();
+    closing::finished().await;
     drop(worker); // and the handler with it, which may have connections of its own
     closing::finished().await;
 }

@@ -19,6 +19,7 @@ mod memory;
 mod pool;
 mod pool_faults;
 mod pool_life;
+mod pool_upstream;
 mod reset;
 mod runtime;
 mod select;
@@ -32,6 +33,7 @@ mod server_echo;
 mod server_faults;
 mod server_idle;
 mod server_life;
+mod server_pool;
 mod server_streams;
 mod time;
 
@@ -163,6 +165,12 @@ list! {
         what_cannot_be_made_is_tried_again_less_and_less_often,
         closing_ends_what_is_being_made,
         hooks_see_everything_that_happens;
+    pool_upstream:
+        a_connection_whose_exchange_is_over_is_used_again,
+        outbound_connection_returned_dirty,
+        one_with_something_to_receive_is_not_used_again,
+        one_that_its_peer_has_closed_is_not_lent_out,
+        where_nobody_listens_the_error_names_the_address;
     reset:
         while_a_receive_waits,
         while_waiting_without_a_buffer,
@@ -243,6 +251,13 @@ list! {
         whoever_is_in_the_accept_queue_at_a_shutdown_is_served,
         it_ends_while_clients_come_and_go,
         a_server_that_is_dropped_ends;
+    server_pool:
+        many_clients_share_few_connections_and_none_gets_anothers_answer,
+        idle_connections_of_a_pool_do_not_hold_up_a_shutdown,
+        leases_that_are_out_do_not_hold_up_an_abort,
+        a_total_is_split_over_the_workers,
+        a_server_without_clients_keeps_its_pool_fresh,
+        a_pool_that_is_being_filled_does_not_hold_up_a_shutdown;
     server_streams:
         everything_comes_back_through_borrowed_buffers;
     time:
