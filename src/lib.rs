@@ -36,9 +36,10 @@ pub mod server;
 pub use backends::{AnyHandler, types as backend};
 pub use choice::{Choice, ChoiceError};
 pub use corepool_core::{
-    Address, Backend, Chunk, Config, ConnectError, Connection, Connector, Duplex, Handle, Handler, Outbound,
-    Overflow, Placement, Report, Route, StartError, Stats, Unavailable, WorkerInfo, WorkerStats, address,
-    buffer, config, connect, connection, duplex, handle, handler, outbound, stats, stream,
+    Address, Backend, Chunk, Config, ConnectError, Connection, Connector, Duplex, Handle, Handler, LocalPool,
+    Outbound, Overflow, Placement, Report, Resource, Route, StartError, Stats, Unavailable, WorkerInfo,
+    WorkerStats, address, buffer, chunk, config, connect, connection, duplex, handle, handler, outbound,
+    pool, stats, stream, upkeep,
 };
 pub use server::{Error, Server};
 

@@ -8,10 +8,12 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use slab::Slab;
 
 use crate::backend::{Backend, Conn, LoanOf};
+use crate::upkeep::Tended;
 
 /// How long a receive on a kicked connection has found nothing.
 ///
@@ -214,6 +216,15 @@ impl<B: Backend> Entry<B> {
             wake(&self.receiver);
         }
     }
+}
+
+/// An outbound connection that a worker was asked to look after. Its holder closes it.
+impl<B: Backend> Tended for Entry<B> {
+    fn sweep(self: Rc<Self>, _now: Instant) {
+        Self::sweep(&self);
+    }
+
+    fn close(&self) {}
 }
 
 fn wake(slot: &Cell<Option<Waker>>) {

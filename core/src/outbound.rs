@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::close;
 use crate::closing;
 use crate::duplex::Duplex;
 use crate::entry::Entry;
+use crate::handler::WorkerInfo;
 use crate::stream::Stream;
 
 /// How long [`Outbound::close`] waits for a peer that does not take what was sent, or does not stop sending.
@@ -40,6 +41,15 @@ impl<B: Backend> Outbound<B> {
     /// The address that was connected to.
     pub fn address(&self) -> &Address {
         &self.to
+    }
+
+    /// Lets a worker look after this connection, as it does after those of its clients: idle for a second, it gives its
+    /// receive buffer back. For those that are open for long and mostly quiet.
+    #[must_use]
+    pub fn tended_by(self, worker: &WorkerInfo) -> Self {
+        let entry: Weak<Entry<B>> = Rc::downgrade(&self.duplex.entry);
+        worker.upkeep.add(entry);
+        self
     }
 
     /// Says that everything that was asked for has been answered, and that the connection can be used for something

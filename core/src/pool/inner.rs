@@ -115,7 +115,7 @@ impl<R: Resource> Inner<R> {
     pub(crate) fn leave(&self, ticket: Ticket) {
         let granted = self.slots.borrow_mut().leave(ticket);
         match granted {
-            Some(Grant::Resource(item)) => self.put(item),
+            Some(Grant::Resource(item)) => self.put_unused(item),
             Some(Grant::Slot) => self.free(),
             Some(Grant::Closed) | None => {}
         }
@@ -148,6 +148,12 @@ impl<R: Resource> Inner<R> {
     #[inline]
     pub(crate) fn put(&self, mut item: Item<R>) {
         item.idle_since = self.now.get();
+        self.put_unused(item);
+    }
+
+    /// As [`put`](Self::put), for one that nobody has used.
+    #[inline]
+    fn put_unused(&self, item: Item<R>) {
         let returned = self.slots.borrow_mut().put(item);
         match returned {
             Returned::Idle => {}
@@ -197,6 +203,22 @@ impl<R: Resource> Inner<R> {
         let (surplus, woken) = self.slots.borrow_mut().resize(max);
         woken.into_iter().for_each(Waker::wake);
         surplus.into_iter().for_each(|item| self.retire(item.resource, Retired::Surplus));
+    }
+
+    pub(crate) fn retain(&self, mut keep: impl FnMut(&R) -> bool) {
+        let idle = self.slots.borrow().idle();
+        for _ in 0..idle {
+            // One at a time, out of the pool meanwhile: `keep` may use it.
+            let Some(item) = self.slots.borrow_mut().ask_oldest() else { return };
+            let slot = Slot::new(self);
+            slot.holds(Retired::Discarded);
+            if keep(&item.resource) {
+                slot.keep();
+                self.put_unused(item);
+            } else {
+                slot.retire(item.resource, Retired::Discarded);
+            }
+        }
     }
 
     pub(crate) fn close_slots(&self) {

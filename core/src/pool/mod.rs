@@ -158,6 +158,12 @@ impl<R: Resource> LocalPool<R> {
         self.inner.resize(max.max(1));
     }
 
+    /// Drops the idle resources that are not to be kept: after a failover, for example. Those that are lent out are not
+    /// asked about.
+    pub fn retain(&self, keep: impl FnMut(&R) -> bool) {
+        self.inner.retain(keep);
+    }
+
     /// Closes the pool: idle resources are dropped, whoever waits is told, and what is lent out is dropped when it comes
     /// back. The worker does that when it leaves.
     pub fn close(&self) {

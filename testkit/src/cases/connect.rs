@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use corepool_core::backend::{Conn, Detached, Socket};
 use corepool_core::outbound::all_closed;
-use corepool_core::{Address, Connector, Duplex, Outbound};
+use corepool_core::{Address, Connector, Duplex, Outbound, WorkerInfo};
 use futures_util::{AsyncReadExt, AsyncWriteExt};
 
 use crate::bench::{ConnExt, on, turn};
@@ -108,6 +108,35 @@ pub(super) fn as_streams<B: SocketBackend>() {
         assert_eq!(bytes.len(), LITTLE);
     });
     assert_eq!(peer.join(), LITTLE as u64);
+}
+
+pub(super) fn idle_and_looked_after_it_holds_no_buffer<B: SocketBackend>() {
+    let (go, gone) = async_channel::bounded::<()>(1);
+    let (address, peer) = listening(move |mut peer| {
+        let _told = gone.recv_blocking();
+        peer.send(LITTLE);
+    });
+    on::<B, _>(async || {
+        let worker = WorkerInfo::alone::<B>();
+        let mut connection = connect::<B>(address).await.tended_by(&worker);
+        let receiving = spawn::<B, _>(async move {
+            let mut received = Pattern::default();
+            while let Some(chunk) = connection.recv().await.unwrap() {
+                received.check(&chunk);
+            }
+            received.position()
+        });
+        for _ in 0..3 {
+            turn::<B>().await;
+            worker.upkeep().sweep(B::now());
+        }
+        while B::lent_buffers() > 0 {
+            turn::<B>().await;
+        }
+        drop(go);
+        assert_eq!(receiving.join().await, LITTLE as u64);
+    });
+    peer.join();
 }
 
 /// Whatever is in flight.

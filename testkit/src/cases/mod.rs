@@ -70,6 +70,7 @@ list! {
         half_closes_both_ways,
         closes_politely,
         as_streams,
+        idle_and_looked_after_it_holds_no_buffer,
         is_closed_when_it_is_dropped,
         tells_both_addresses;
     connect_fails:
@@ -144,6 +145,7 @@ list! {
         only_so_many_may_wait,
         what_is_idle_can_be_had_without_a_wait,
         a_new_size_counts_at_once,
+        those_that_are_not_to_be_kept_are_dropped,
         closing_tells_who_waits_and_waits_for_who_has_a_lease,
         of_a_thousand_that_give_up_at_any_moment_nothing_is_lost,
         impossible_sizes_are_named;

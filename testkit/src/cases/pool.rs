@@ -71,10 +71,10 @@ pub(super) fn one_return_wakes_one_waiter<B: SocketBackend>() {
             assert!(waiter.poll().is_pending());
         }
         for turn in 0..waiters.len() {
-            held = None;
+            drop(held.take());
             let woken: Vec<_> = waiters.iter().map(Waiter::woken).collect();
             let expected: Vec<_> = (0..waiters.len()).map(|other| usize::from(other <= turn)).collect();
-            assert_eq!((held.is_none(), woken), (true, expected));
+            assert_eq!(woken, expected);
             let Poll::Ready(lease) = waiters[turn].poll() else { panic!("woken for nothing") };
             held = Some(lease.unwrap());
         }
@@ -86,19 +86,24 @@ pub(super) fn one_return_wakes_one_waiter<B: SocketBackend>() {
 
 pub(super) fn one_that_gives_up_passes_its_turn_on<B: SocketBackend>() {
     on::<B, _>(async || {
-        for came_back in [false, true] {
+        // Before its turn has come; when it has been given what came back; when it has been given an empty slot.
+        for (returned, discarded) in [(false, false), (true, false), (true, true)] {
             let (pool, _worker, _script) = tools::<B>(1, |builder| builder);
             let mut held = Some(pool.get().await.unwrap());
             let [mut first, mut second] = [(); 2].map(|()| Waiter::new(&pool));
             assert!(first.poll().is_pending() && second.poll().is_pending());
-            if came_back {
-                held = None; // it is the first one's now, who does not come for it
+            if let Some(lease) = held.take_if(|_| returned) {
+                if discarded {
+                    Lease::discard(lease)
+                } else {
+                    drop(lease)
+                }
+                assert_eq!((first.woken(), second.woken()), (1, 0));
             }
             drop(first);
-            held = held.and(None);
-            assert_eq!((held.is_none(), second.woken()), (true, 1));
+            drop(held);
+            assert_eq!(second.woken(), 1);
             assert!(second.poll().is_ready());
-            drop(second);
             expect_conserved(&pool, 0);
         }
     });
@@ -193,6 +198,24 @@ pub(super) fn a_new_size_counts_at_once<B: SocketBackend>() {
         pool.resize(2);
         assert!(waiter.poll().is_ready());
         drop((leases, waiter));
+        expect_conserved(&pool, 0);
+    });
+}
+
+pub(super) fn those_that_are_not_to_be_kept_are_dropped<B: SocketBackend>() {
+    on::<B, _>(async || {
+        let (pool, _worker, _script) = tools::<B>(4, |builder| builder);
+        let [first, second, third, held] =
+            [pool.get().await, pool.get().await, pool.get().await, pool.get().await].map(Result::unwrap);
+        drop([first, second, third]);
+        let user = pool.clone();
+        pool.retain(|tool| {
+            drop(user.try_get()); // the pool may be used meanwhile
+            tool.number == 2
+        });
+        assert_eq!((pool.stats().idle, pool.stats().retired.discarded), (1, 2));
+        assert_eq!(pool.get().await.unwrap().number, 2);
+        drop(held);
         expect_conserved(&pool, 0);
     });
 }

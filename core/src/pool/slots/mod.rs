@@ -82,6 +82,13 @@ impl<T, W> Slots<T, W> {
         Some(resource)
     }
 
+    /// Takes the idle resource that came back first, whatever the order of lending.
+    pub(crate) fn ask_oldest(&mut self) -> Option<T> {
+        let resource = self.idle.pop_front()?;
+        self.held += 1;
+        Some(resource)
+    }
+
     /// Exchanges a held slot whose resource is gone for an idle resource, if there is one: nobody waits then, so that
     /// the slot is just free.
     pub(crate) fn exchange(&mut self) -> Option<T> {
