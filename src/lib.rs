@@ -36,9 +36,10 @@ pub mod server;
 pub use backends::{AnyHandler, types as backend};
 pub use choice::{Choice, ChoiceError};
 pub use corepool_core::{
-    Backend, Chunk, Config, Connection, Deadlines, Handle, Handler, PerClient, Placement, Refusal, Report,
-    Request, Route, Scope, StartError, Stats, Unavailable, WorkerInfo, WorkerStats, buffer, config,
-    connection, handle, handler, handoff, limit, overflow, stats, stream,
+    Address, Backend, Chunk, Config, ConnectError, Connection, Connector, Deadlines, Duplex, Handle, Handler,
+    LocalPool, Outbound, PerClient, Placement, Refusal, Report, Request, Resource, Route, Scope, StartError,
+    Stats, Unavailable, WorkerInfo, WorkerStats, address, buffer, chunk, config, connect, connection, duplex,
+    handle, handler, handoff, limit, outbound, overflow, pool, stats, stream, upkeep,
 };
 pub use server::{Error, Server};
 

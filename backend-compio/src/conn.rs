@@ -9,14 +9,14 @@ use std::task::{Context, Poll, ready};
 
 use corepool_core::backend::{Conn, Detached, SendBuf};
 use corepool_core::buffer::Buffer;
-use corepool_os::TcpSocket;
+use corepool_os::{StreamSocket, outcome_of_connect};
 
 use crate::memory::Memory;
 use crate::receive::Receiver;
 use crate::send::Sender;
 use crate::withdraw::Withdrawal;
 
-/// A TCP connection that this thread's ring drives.
+/// A connection that this thread's ring drives.
 ///
 /// Dropping one that was not closed shuts it down, so that what is in flight ends by itself.
 pub struct CompioConn {
@@ -56,9 +56,9 @@ impl CompioConn {
 
 impl Conn for CompioConn {
     type Loan = Buffer;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
 
-    fn attach(detached: Detached<TcpSocket>) -> io::Result<Self> {
+    fn attach(detached: Detached<StreamSocket>) -> io::Result<Self> {
         Ok(Self {
             memory: Memory::current()?,
             // The ring waits whatever the descriptor's mode.
@@ -67,6 +67,12 @@ impl Conn for CompioConn {
             sender: Sender::Idle,
             withdrawal: Withdrawal::none(),
         })
+    }
+
+    fn poll_connected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        ready!(self.sender.poll_connected(socket, cx))?;
+        Poll::Ready(outcome_of_connect(socket))
     }
 
     #[inline]
@@ -126,7 +132,7 @@ impl Conn for CompioConn {
         Ok(rustix::net::shutdown(socket, how)?)
     }
 
-    fn poll_detach(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Detached<TcpSocket>>> {
+    fn poll_detach(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Detached<StreamSocket>>> {
         ready!(self.poll_flush(cx))?;
         ready!(self.poll_withdrawn(cx))?;
         let unread = self.receiver.take_unread()?;

@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 use corepool_core::backend::{Backend, Bind};
 use corepool_core::cores::CoreId;
 use corepool_core::error::Unavailable;
-use corepool_os::{ListenSocket, TcpSocket, bind_group};
+use corepool_os::{ListenSocket, StreamSocket, bind_group};
 
 pub use config::Config;
 pub use conn::CompioConn;
@@ -57,7 +57,7 @@ impl Backend for Compio {
     const NAME: &'static str = "compio";
     type Conn = CompioConn;
     type Listener = CompioListener;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
     type Config = Config;
 
     fn bind(bind: &Bind) -> io::Result<(SocketAddr, Vec<ListenSocket>)> {

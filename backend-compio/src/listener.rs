@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use compio::driver::op::{Interest, PollOnce};
 use compio::runtime::{Submit, submit};
 use corepool_core::backend::Listener;
-use corepool_os::{ListenSocket, TcpSocket};
+use corepool_os::{ListenSocket, StreamSocket};
 
 use crate::memory::Memory;
 use crate::withdraw::Withdrawal;
@@ -32,7 +32,7 @@ impl CompioListener {
 
 impl Listener for CompioListener {
     type Bound = ListenSocket;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
 
     fn attach(bound: ListenSocket) -> io::Result<Self> {
         Memory::current()?;
@@ -48,7 +48,7 @@ impl Listener for CompioListener {
         Poll::Ready(result.map(|_events| ()))
     }
 
-    fn try_accept(&mut self) -> io::Result<Option<(TcpSocket, SocketAddr)>> {
+    fn try_accept(&mut self) -> io::Result<Option<(StreamSocket, SocketAddr)>> {
         self.socket()?.accept()
     }
 

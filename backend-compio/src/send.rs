@@ -64,6 +64,20 @@ impl Sender {
         }
     }
 
+    /// Waits until the socket is connected, by a send of no bytes: the kernel completes it then, or with the error that
+    /// connecting has ended in.
+    pub(crate) fn poll_connected(
+        &mut self,
+        socket: &Rc<OwnedFd>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Self::Idle = self {
+            let nothing = Rest { bytes: SendBuf::Static(&[]), sent: 0 };
+            *self = Self::InFlight(submit(Send::new(Rc::clone(socket), nothing, SendFlags::NOSIGNAL)));
+        }
+        self.poll(Some(socket), cx)
+    }
+
     /// Waits until nothing is in flight, and drops what that did not send.
     pub(crate) fn poll_reaped(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Self::InFlight(sending) = self {
@@ -97,7 +111,7 @@ impl Rest {
     #[inline]
     fn after(mut self, result: io::Result<usize>) -> io::Result<Self> {
         match result {
-            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+            Ok(0) if !self.is_empty() => Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => {
                 self.sent += count;
                 Ok(self)

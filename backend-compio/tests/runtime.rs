@@ -39,7 +39,7 @@ fn a_root_that_panics_leaves_the_thread_usable() {
 #[test]
 fn a_connection_needs_a_runtime() {
     let (socket, _peer) = std::os::unix::net::UnixStream::pair().expect("a pair");
-    let socket = corepool_os::TcpSocket::from(std::os::fd::OwnedFd::from(socket));
+    let socket = corepool_os::StreamSocket::from(std::os::fd::OwnedFd::from(socket));
     let error = CompioConn::attach(Detached::from(socket)).expect_err("there is none");
     assert!(error.to_string().contains("no compio runtime"), "{error}");
 }

@@ -98,6 +98,16 @@ impl Outgoing {
         self.bytes.replace(Some(bytes));
     }
 
+    /// Sets that nothing is to be sent, in an operation all the same. No operation may be in flight.
+    pub(crate) fn set_nothing(&self) {
+        self.clear();
+    }
+
+    /// Whether nothing was set.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.bytes.borrow().is_none()
+    }
+
     /// Drops what is left. No operation may be in flight.
     #[inline]
     pub(crate) fn clear(&self) {

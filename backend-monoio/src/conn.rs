@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use corepool_core::backend::{Conn, Detached, SendBuf};
 use corepool_core::buffer::Buffer;
-use corepool_os::TcpSocket;
+use corepool_os::{StreamSocket, outcome_of_connect};
 use monoio::io::Splitable;
 
 use crate::handle::{self, Handle};
@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::receive::{Arrival, Receiver};
 use crate::send::Sender;
 
-/// A TCP connection whose receives and sends are operations of this thread's ring.
+/// A connection whose receives and sends are operations of this thread's ring.
 pub struct MonoioConn {
     /// `None` when closed or detached.
     attached: Option<Attached>,
@@ -42,9 +42,9 @@ struct Attached {
 
 impl Conn for MonoioConn {
     type Loan = Buffer;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
 
-    fn attach(detached: Detached<TcpSocket>) -> io::Result<Self> {
+    fn attach(detached: Detached<StreamSocket>) -> io::Result<Self> {
         let memory = Memory::current()?;
         // In whatever blocking mode: the ring waits either way.
         let (stream, handle) = handle::attach(detached.socket.into())?;
@@ -58,6 +58,15 @@ impl Conn for MonoioConn {
             is_readable: false,
             lost_send: false,
         })
+    }
+
+    fn poll_connected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Attached { sender, handle, .. } = self.attached.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        if !sender.is_busy() {
+            sender.send_nothing();
+        }
+        ready!(sender.poll(cx))?;
+        Poll::Ready(outcome_of_connect(handle))
     }
 
     fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Buffer>>> {
@@ -143,7 +152,7 @@ impl Conn for MonoioConn {
         attached.shutdown(how)
     }
 
-    fn poll_detach(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Detached<TcpSocket>>> {
+    fn poll_detach(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Detached<StreamSocket>>> {
         ready!(self.poll_flush(cx))?;
         while let Some(Attached { receiver, .. }) = self.attached.as_mut().filter(|it| it.receiver.is_busy())
         {

@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 use corepool_core::backend::{Backend, Bind};
 use corepool_core::cores::CoreId;
 use corepool_core::error::Unavailable;
-use corepool_os::{ListenSocket, TcpSocket, bind_group, pin};
+use corepool_os::{ListenSocket, StreamSocket, bind_group, pin};
 
 pub use config::Config;
 pub use conn::MonoioConn;
@@ -51,7 +51,7 @@ impl Backend for Monoio {
     const NAME: &'static str = "monoio";
     type Conn = MonoioConn;
     type Listener = MonoioListener;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
     type Config = Config;
 
     fn bind(bind: &Bind) -> io::Result<(SocketAddr, Vec<ListenSocket>)> {

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::task::{Context, Poll, ready};
 
 use corepool_core::backend::Listener;
-use corepool_os::{ListenSocket, TcpSocket};
+use corepool_os::{ListenSocket, StreamSocket};
 use monoio::net::TcpStream;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -40,7 +40,7 @@ impl MonoioListener {
 
 impl Listener for MonoioListener {
     type Bound = ListenSocket;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
 
     fn attach(bound: ListenSocket) -> io::Result<Self> {
         let gate = Gate::new(&bound)?;
@@ -54,7 +54,7 @@ impl Listener for MonoioListener {
         }
     }
 
-    fn try_accept(&mut self) -> io::Result<Option<(TcpSocket, SocketAddr)>> {
+    fn try_accept(&mut self) -> io::Result<Option<(StreamSocket, SocketAddr)>> {
         self.socket()?.accept()
     }
 

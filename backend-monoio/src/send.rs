@@ -39,6 +39,13 @@ impl Sender {
         self.lane.shared().set(bytes);
     }
 
+    /// Begins to send nothing. On a socket that is being connected, the kernel completes that when it is connected, or
+    /// with the error that connecting has ended in.
+    pub(crate) fn send_nothing(&mut self) {
+        self.lane.begin();
+        self.lane.shared().set_nothing();
+    }
+
     /// Waits until all has been sent, or an error; then what was to be sent is dropped.
     #[inline]
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -54,6 +61,10 @@ impl Sender {
 }
 
 async fn send_all(half: &mut WriteHalf, outgoing: &Rc<Desk<Outgoing, io::Result<()>>>) -> io::Result<()> {
+    if outgoing.is_nothing() {
+        let (result, _key) = half.write(OutgoingKey::lock(outgoing)).await;
+        return result.map(drop);
+    }
     while !outgoing.is_over() {
         let (result, _key) = half.write(OutgoingKey::lock(outgoing)).await;
         match result? {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use corepool_core::backend::{Conn, Detached, SendBuf};
 use corepool_core::buffer::{BUFFER_SIZE, Buffer, BufferPool};
-use corepool_os::TcpSocket;
+use corepool_os::{StreamSocket, outcome_of_connect};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -24,7 +24,7 @@ pub(crate) fn lent_buffers() -> usize {
     POOL.with(BufferPool::lent)
 }
 
-/// A TCP connection registered with this thread's epoll, edge-triggered by tokio.
+/// A connection registered with this thread's epoll, edge-triggered by tokio.
 #[derive(Debug)]
 pub struct TokioConn {
     /// `None` when closed or detached.
@@ -44,10 +44,11 @@ struct Sending {
 
 impl Conn for TokioConn {
     type Loan = Buffer;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
 
-    fn attach(detached: Detached<TcpSocket>) -> io::Result<Self> {
-        // Without a non-blocking descriptor tokio would block the whole thread (tokio#7172).
+    fn attach(detached: Detached<StreamSocket>) -> io::Result<Self> {
+        // Without a non-blocking descriptor tokio would block the whole thread (tokio#7172). A Unix socket is taken as
+        // well: nothing that is done with it here is TCP's own.
         let stream = TcpStream::from_std(detached.socket.into_nonblocking()?)?;
         Ok(Self {
             stream: Some(stream),
@@ -56,6 +57,12 @@ impl Conn for TokioConn {
             sending: None,
             at_end: false,
         })
+    }
+
+    fn poll_connected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let stream = self.stream.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        ready!(stream.poll_write_ready(cx))?;
+        Poll::Ready(outcome_of_connect(stream))
     }
 
     #[inline]
@@ -126,10 +133,10 @@ impl Conn for TokioConn {
         SockRef::from(stream).shutdown(how)
     }
 
-    fn poll_detach(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Detached<TcpSocket>>> {
+    fn poll_detach(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Detached<StreamSocket>>> {
         ready!(self.poll_flush(cx))?;
         let stream = self.stream.take().ok_or(io::ErrorKind::NotConnected)?;
-        let socket = TcpSocket::known_nonblocking(stream.into_std()?.into());
+        let socket = StreamSocket::known_nonblocking(stream.into_std()?.into());
         let unread = self.unread.take().map(|bytes| bytes.to_vec()).unwrap_or_default();
         Poll::Ready(Ok(Detached { socket, unread }))
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use corepool_core::backend::{Backend, Bind};
 use corepool_core::cores::CoreId;
 use corepool_core::error::Unavailable;
-use corepool_os::{ListenSocket, TcpSocket, bind_group, pin};
+use corepool_os::{ListenSocket, StreamSocket, bind_group, pin};
 
 pub use conn::TokioConn;
 pub use listener::TokioListener;
@@ -46,7 +46,7 @@ impl Backend for Tokio {
     const NAME: &'static str = "tokio";
     type Conn = TokioConn;
     type Listener = TokioListener;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
     type Config = Config;
 
     fn bind(bind: &Bind) -> io::Result<(SocketAddr, Vec<ListenSocket>)> {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll, ready};
 
 use corepool_core::backend::Listener;
-use corepool_os::{ListenSocket, TcpSocket};
+use corepool_os::{ListenSocket, StreamSocket};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -24,7 +24,7 @@ impl TokioListener {
 
 impl Listener for TokioListener {
     type Bound = ListenSocket;
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
 
     fn attach(bound: ListenSocket) -> io::Result<Self> {
         #[expect(
@@ -42,7 +42,7 @@ impl Listener for TokioListener {
         Poll::Ready(Ok(()))
     }
 
-    fn try_accept(&mut self) -> io::Result<Option<(TcpSocket, SocketAddr)>> {
+    fn try_accept(&mut self) -> io::Result<Option<(StreamSocket, SocketAddr)>> {
         let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         let accepted = socket.try_io(Interest::READABLE, |listener| {
             listener.accept()?.ok_or_else(|| io::ErrorKind::WouldBlock.into())

@@ -23,6 +23,7 @@ use std::net::{Shutdown, SocketAddr};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use crate::address::Address;
 use crate::buffer::Buffer;
 use crate::cores::CoreId;
 use crate::error::Unavailable;
@@ -80,11 +81,17 @@ impl<S> From<S> for Detached<S> {
 ///
 /// # Errors
 /// Every method returns what the operating system says.
-pub trait Socket: Send + 'static {
+pub trait Socket: Sized + Send + 'static {
+    /// A socket that begins to connect to an address, and does not wait for the other end. It is attached next, and
+    /// [`Conn::poll_connected`] waits.
+    ///
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) says that the accept queue of a Unix socket is full, and that nothing
+    /// will tell when it is not.
+    fn connect(to: &Address) -> io::Result<Self>;
     /// The address of the other end.
-    fn peer_addr(&self) -> io::Result<SocketAddr>;
+    fn peer_addr(&self) -> io::Result<Address>;
     /// The address of this end.
-    fn local_addr(&self) -> io::Result<SocketAddr>;
+    fn local_addr(&self) -> io::Result<Address>;
     /// Whether the peer has left: it has reset the connection, or closed it without having sent anything. One
     /// that has sent something and closed may still wait for an answer. Asked of connections that wait.
     fn has_left(&self) -> bool;
@@ -108,11 +115,19 @@ pub trait Conn: Sized + Unpin + 'static {
     /// What [`poll_detach`](Self::poll_detach) gives back.
     type Socket: Socket;
 
-    /// Takes a socket into the runtime of this thread, in whatever blocking mode it is.
+    /// Takes a socket into the runtime of this thread, in whatever blocking mode it is, connected or about to be.
     ///
     /// # Errors
     /// The runtime cannot take it (for example: no memory in the kernel). The socket is closed then.
     fn attach(detached: Detached<Self::Socket>) -> io::Result<Self>;
+
+    /// Waits until a socket that [`Socket::connect`] has made is connected; ready soon if it is. Nothing else may be
+    /// done with the connection before, except to close it.
+    ///
+    /// # Errors
+    /// What the other end or the network has answered; a connection to itself, which TCP makes of two equal ports, is
+    /// refused. All that can be done with the connection then is to close it.
+    fn poll_connected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     /// Receives what has arrived, at least one byte; `None` at the end of the stream, now and for ever.
     ///

@@ -141,10 +141,9 @@ pub(crate) enum Passed {
     Other,
 }
 
-/// What a connection's deadlines have to remember: times since the worker's start.
+/// What a connection's deadlines have to remember: times since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pulse {
-    born: Duration,
     has_received: bool,
     /// When it last received or sent something, or did not wait for input.
     active: Duration,
@@ -155,12 +154,8 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    pub(crate) fn new(now: Duration) -> Self {
-        Self { born: now, has_received: false, active: now, sent: now, request: now }
-    }
-
-    pub(crate) fn born(self) -> Duration {
-        self.born
+    pub(crate) fn new() -> Self {
+        Self { has_received: false, active: Duration::ZERO, sent: Duration::ZERO, request: Duration::ZERO }
     }
 
     /// Takes note of what is seen, and says whether a deadline has passed.
@@ -180,8 +175,8 @@ impl Pulse {
             return Some(Passed::Send);
         }
         let gap = if look.in_request { deadlines.receive } else { deadlines.idle };
-        let passed = over(self.born, deadlines.life)
-            || (!self.has_received && over(self.born, deadlines.first_byte))
+        let passed = over(Duration::ZERO, deadlines.life)
+            || (!self.has_received && over(Duration::ZERO, deadlines.first_byte))
             || over(self.active, gap)
             || over(self.request, deadlines.request);
         passed.then_some(Passed::Other)
@@ -207,7 +202,7 @@ mod tests {
 
     /// The second at which a connection that always looks the same, but for what `change` makes of it, is cut.
     fn cut_at(deadlines: Deadlines, change: impl Fn(u64, &mut Look)) -> Option<(u64, Passed)> {
-        let mut pulse = Pulse::new(seconds(0));
+        let mut pulse = Pulse::new();
         (1..100).find_map(|second| {
             let mut look = WAITING;
             change(second, &mut look);

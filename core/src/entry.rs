@@ -6,17 +6,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Duration;
+use std::time::Instant;
 
 use slab::Slab;
 
 use crate::backend::{Backend, Conn, LoanOf};
-use crate::connection::Route;
 use crate::deadlines::{Deadlines, Look, Passed, Pulse};
 use crate::request::{RequestMissing, RequestState};
+use crate::upkeep::Tended;
 
 /// How long a receive on a kicked connection has found nothing.
 ///
@@ -62,9 +61,6 @@ pub(crate) enum Cut {
 pub(crate) struct Entry<B: Backend> {
     /// Borrowed for the length of one poll, never across one.
     pub(crate) io: RefCell<B::Conn>,
-    pub(crate) peer: SocketAddr,
-    pub(crate) route: Route,
-    pub(crate) worker: usize,
     input: Cell<Input>,
     /// The next receive is not just a receive: the connection is idle or kicked, or requests are counted.
     pub(crate) is_special: Cell<bool>,
@@ -83,12 +79,15 @@ pub(crate) struct Entry<B: Backend> {
     /// A send failed while nobody was waiting for it; `send_error` says how.
     pub(crate) send_failed: Cell<bool>,
     send_error: Cell<Option<io::Error>>,
+    /// Something was sent since its user has said that nothing is outstanding.
+    pub(crate) unsettled: Cell<bool>,
     /// A send has ended since the last sweep.
     pub(crate) flushed: Cell<bool>,
     /// What the peer had not acknowledged at the last sweep, while something was being sent.
     unacknowledged: Cell<usize>,
-    /// Something was sent.
-    pub(crate) has_replied: Cell<bool>,
+    pub(crate) opened: Instant,
+    /// When something was first sent.
+    replied: Cell<Option<Instant>>,
     /// What requests have to do with it.
     pub(crate) request: RequestState<LoanOf<B>>,
     pulse: Cell<Pulse>,
@@ -103,19 +102,9 @@ pub(crate) struct Entry<B: Backend> {
 
 impl<B: Backend> Entry<B> {
     /// `requests_only`: nothing is received but within a request.
-    pub(crate) fn new(
-        io: B::Conn,
-        peer: SocketAddr,
-        route: Route,
-        worker: usize,
-        requests_only: bool,
-        now: Duration,
-    ) -> Self {
+    pub(crate) fn new(io: B::Conn, requests_only: bool) -> Self {
         Self {
             io: RefCell::new(io),
-            peer,
-            route,
-            worker,
             input: Cell::new(Input::Unasked),
             is_special: Cell::new(requests_only),
             idle: Cell::new(false),
@@ -126,11 +115,13 @@ impl<B: Backend> Entry<B> {
             detached: Cell::new(false),
             send_failed: Cell::new(false),
             send_error: Cell::default(),
+            unsettled: Cell::new(false),
             flushed: Cell::new(false),
             unacknowledged: Cell::new(0),
-            has_replied: Cell::new(false),
+            opened: B::now(),
+            replied: Cell::new(None),
             request: RequestState::new(requests_only),
-            pulse: Cell::new(Pulse::new(now)),
+            pulse: Cell::new(Pulse::new()),
             deadlines: RefCell::new(None),
             cut: Cell::new(None),
             task: Cell::default(),
@@ -139,9 +130,18 @@ impl<B: Backend> Entry<B> {
         }
     }
 
-    /// When it was opened, since its worker's start.
-    pub(crate) fn born(&self) -> Duration {
-        self.pulse.get().born()
+    /// Something is being sent.
+    #[inline]
+    pub(crate) fn sends(&self) {
+        self.unsettled.set(true);
+        if self.replied.get().is_none() {
+            self.replied.set(Some(B::now()));
+        }
+    }
+
+    /// When something was first sent.
+    pub(crate) fn replied(&self) -> Option<Instant> {
+        self.replied.get()
     }
 
     /// Says anew whether the next receive is just a receive.
@@ -187,6 +187,15 @@ impl<B: Backend> Entry<B> {
         self.send_failed.set(false);
         let earlier = self.send_error.take();
         earlier.or_else(|| flushed.err()).unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Whether it is open, with nothing to receive and nothing being sent.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let io = &mut *self.io.borrow_mut();
+        if io.is_sending() || self.send_failed.get() || self.broken.get() || self.at_end.get() {
+            return false;
+        }
+        io.poll_recv(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 
     /// Receives, and notes what it says of the connection.
@@ -306,11 +315,13 @@ impl<B: Backend> Entry<B> {
 
     /// What the sweep does with each connection: one that has received nothing since the last sweep shall
     /// hold no buffer; one that was kicked and has found nothing shall end; one whose deadline has passed is cut.
-    fn sweep(&self, deadlines: &Deadlines, now: Duration) {
+    fn sweep(&self, deadlines: &Deadlines, now: Instant) {
         let look = self.look();
         let mut pulse = self.pulse.get();
         let own = self.deadlines.borrow();
-        if let Some(passed) = pulse.beat(own.as_deref().unwrap_or(deadlines), look, now) {
+        if let Some(passed) =
+            pulse.beat(own.as_deref().unwrap_or(deadlines), look, now.duration_since(self.opened))
+        {
             self.cut(Cut::TimedOut(passed));
         }
         self.pulse.set(pulse);
@@ -350,6 +361,15 @@ impl<B: Backend> Entry<B> {
             request_began: self.request.began.take(),
         }
     }
+}
+
+/// An outbound connection that a worker was asked to look after. Its holder closes it.
+impl<B: Backend> Tended for Entry<B> {
+    fn sweep(self: Rc<Self>, now: Instant) {
+        Self::sweep(&self, &Deadlines::none(), now);
+    }
+
+    fn close(&self) {}
 }
 
 fn wake(slot: &Cell<Option<Waker>>) {
@@ -402,7 +422,7 @@ impl<B: Backend> Registry<B> {
         empty
     }
 
-    pub(crate) fn sweep(&self, deadlines: &Deadlines, now: Duration) {
+    pub(crate) fn sweep(&self, deadlines: &Deadlines, now: Instant) {
         self.each(|entry| entry.sweep(deadlines, now));
     }
 

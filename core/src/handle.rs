@@ -150,10 +150,10 @@ impl Handle {
         self.command(Command::Abort);
     }
 
-    /// Makes every worker that has connections look over them, unless it has not come to its last command yet.
+    /// Makes every worker that has connections or pools look over them, unless it has not come to its last command yet.
     pub(crate) fn sweep(&self) {
         for (worker, commands) in self.inner.commands.iter().enumerate() {
-            if self.inner.board.active(worker) > 0 && commands.is_empty() {
+            if self.inner.board.has_work_for_a_sweep(worker) && commands.is_empty() {
                 let _ended = commands.try_send(Command::Sweep);
             }
         }

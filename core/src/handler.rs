@@ -6,6 +6,8 @@ use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::cores::CoreId;
 use crate::ledger::Refusal;
+use crate::runtime::Runtime;
+use crate::upkeep::Upkeep;
 
 /// Serves connections. One value is made on each worker's thread, by the factory given to the server, and
 /// serves all connections of that worker: it may hold `Rc`, `RefCell` and other state of its core.
@@ -38,7 +40,7 @@ pub trait Handler<B: Backend>: 'static {
 }
 
 /// The worker that a handler is made for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WorkerInfo {
     /// From 0, without gaps.
@@ -49,4 +51,22 @@ pub struct WorkerInfo {
     pub core: Option<CoreId>,
     /// The driver that really runs underneath: "epoll", "`io_uring`" or "simulated".
     pub driver: &'static str,
+    pub(crate) runtime: Runtime,
+    pub(crate) upkeep: Upkeep,
+}
+
+impl WorkerInfo {
+    /// The only worker of a program that has no server and drives a runtime of `B` itself: for pools outside of a server.
+    ///
+    /// Nobody sweeps here by itself. Call [`Upkeep::sweep`] with [`Backend::now`] a few times a second, and
+    /// [`Upkeep::close`] at the end.
+    pub fn alone<B: Backend>() -> Self {
+        let upkeep = Upkeep::new(0, |_count| {});
+        Self { index: 0, workers: 1, core: None, driver: B::NAME, runtime: Runtime::of::<B>(), upkeep }
+    }
+
+    /// What the worker looks after besides its connections.
+    pub fn upkeep(&self) -> &Upkeep {
+        &self.upkeep
+    }
 }

@@ -7,24 +7,30 @@
 //! * [`mod@worker`]: the future that is a worker; it accepts, receives, sweeps and winds down. `local` is what its tasks
 //!   share, `shared` what all workers share.
 //! * `admission`, [`placement`]: permits, and who serves what. `ledger`: the counters and their laws.
-//! * [`handler`], [`connection`], [`stream`]: what a user writes, and what a user is given. `serve`, `entry`, `close`: the
-//!   task round a handler.
+//! * [`handler`], [`connection`], [`duplex`], [`chunk`], [`stream`]: what a user writes, and what a user is given. `serve`,
+//!   `entry`, `close`: the task round a handler.
+//! * [`connect`], [`outbound`], [`address`]: connections that we open. `closing`: how one that is dropped is closed.
 //! * [`backend`]: the seam. Below it are the runtimes, in crates of their own. [`buffer`]: pooled memory.
 #![forbid(unsafe_code)]
 
 mod accepting;
+pub mod address;
 mod admission;
 mod admit;
 pub mod backend;
 pub mod buffer;
 mod check;
+pub mod chunk;
 mod clients;
 mod close;
-
+mod closing;
 pub mod config;
+pub mod connect;
 pub mod connection;
+mod contain;
 pub mod cores;
 pub mod deadlines;
+pub mod duplex;
 mod entry;
 pub mod error;
 pub mod handle;
@@ -36,9 +42,12 @@ mod ledger;
 mod local;
 mod log;
 mod mail;
+pub mod outbound;
 pub mod overflow;
 pub mod placement;
+pub mod pool;
 mod request;
+mod runtime;
 mod serve;
 pub mod server;
 mod settings;
@@ -49,20 +58,27 @@ pub mod stream;
 mod sweeper;
 mod sync;
 mod times;
+pub mod upkeep;
 pub mod worker;
 
+pub use address::Address;
 pub use admission::limit;
 pub use backend::Backend;
+pub use chunk::Chunk;
 pub use clients::PerClient;
 pub use config::{Config, Scope};
-pub use connection::{Chunk, Connection, Route};
+pub use connect::{ConnectError, Connector};
+pub use connection::{Connection, Route};
 pub use deadlines::Deadlines;
+pub use duplex::Duplex;
 pub use error::{StartError, Unavailable};
 pub use handle::Handle;
 pub use handler::{Handler, WorkerInfo};
 pub use laws::LawBroken;
 pub use ledger::{Counts, Refusal};
+pub use outbound::Outbound;
 pub use placement::Placement;
+pub use pool::{LocalPool, Resource};
 pub use request::Request;
 pub use server::{Assembly, Server, assemble, start};
 pub use stats::{Imbalance, Report, Stats, WorkerStats};

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fastrand::Rng;
 
@@ -36,7 +36,6 @@ pub(crate) struct Local<B: Backend> {
     /// Every open connection: those that are served, and those that are being refused.
     registry: Registry<B>,
     served: Cell<usize>,
-    epoch: Instant,
 }
 
 impl<B: Backend> Local<B> {
@@ -50,7 +49,6 @@ impl<B: Backend> Local<B> {
             random: RefCell::new(Rng::with_seed(seed)),
             registry: Registry::new(),
             served: Cell::new(0),
-            epoch: B::now(),
         }
     }
 
@@ -68,11 +66,6 @@ impl<B: Backend> Local<B> {
 
     pub(crate) fn registry(&self) -> &Registry<B> {
         &self.registry
-    }
-
-    /// The time since this worker's start.
-    pub(crate) fn elapsed(&self) -> Duration {
-        B::now().duration_since(self.epoch)
     }
 
     /// How many sockets this worker holds, or has promised to hold: served, on their way, and waiting.
@@ -97,7 +90,10 @@ impl<B: Backend> Local<B> {
         self.ledger().ended(end);
         self.count_served(self.served.get() - 1);
         if self.settings().scope == Scope::Connection {
-            self.times().served(self.elapsed().saturating_sub(entry.born()));
+            self.times().served(B::now().duration_since(entry.opened));
+        }
+        if let Some(replied) = entry.replied() {
+            self.times().replied(replied.duration_since(entry.opened));
         }
         self.registry.remove(entry);
     }
@@ -105,12 +101,6 @@ impl<B: Backend> Local<B> {
     fn count_served(&self, count: usize) {
         self.served.set(count);
         self.board.set_active(self.index, count);
-    }
-
-    /// The first byte of a connection is being sent.
-    #[cold]
-    pub(crate) fn replied(&self, entry: &Entry<B>) {
-        self.times().replied(self.elapsed().saturating_sub(entry.born()));
     }
 
     /// Sets the limit of what permits are for.

@@ -45,10 +45,10 @@ impl<B: Backend> Connection<B> {
     /// # Cancel safety
     /// Dropping the future loses nothing: neither bytes nor, to others, the place in line.
     pub async fn request(&mut self) -> io::Result<Option<Request<B>>> {
-        if self.entry.request.is_open() {
+        if self.duplex.entry.request.is_open() {
             return Err(io::Error::other("the last request has not ended"));
         }
-        let (local, entry) = (&self.local, &self.entry);
+        let (local, entry) = (&self.local, &self.duplex.entry);
         if !poll_fn(|cx| poll_first(local, entry, cx)).await? {
             return Ok(None);
         }
@@ -197,7 +197,7 @@ impl<B: Backend> Drop for Request<B> {
 
 impl<B: Backend> fmt::Debug for Request<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request").field("peer", &self.entry.peer).finish_non_exhaustive()
+        f.debug_struct("Request").field("since", &self.since).finish_non_exhaustive()
     }
 }
 

@@ -1,9 +1,8 @@
 //! The task of one connection: attach, run the handler, contain its panics, close, count.
 
-use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
@@ -14,6 +13,7 @@ use crate::backend::{Backend, Conn, Detached, Socket};
 use crate::close::close;
 use crate::config::Scope;
 use crate::connection::{Connection, Route};
+use crate::contain::contain;
 use crate::deadlines::Passed;
 use crate::entry::{Cut, Entry};
 use crate::handler::Handler;
@@ -36,7 +36,7 @@ pub(crate) fn serve<B: Backend, H: Handler<B>>(
     let permit = Permit::adopt(local, client);
     let requests_only = local.settings().scope == Scope::Request;
     let entry = match B::Conn::attach(Detached::from(socket)) {
-        Ok(io) => Rc::new(Entry::new(io, peer, route, local.index, requests_only, local.elapsed())),
+        Ok(io) => Rc::new(Entry::new(io, requests_only)),
         Err(error) => {
             log::guarded(
                 || tracing::warn!(worker = local.index, %peer, %error, "cannot attach a connection"),
@@ -45,14 +45,20 @@ pub(crate) fn serve<B: Backend, H: Handler<B>>(
         }
     };
     local.open(Rc::clone(&entry));
-    B::spawn_local(task(Rc::clone(handler), entry, permit));
+    let connection = Connection::new(Rc::clone(&entry), peer, route, Rc::clone(local));
+    B::spawn_local(task(Rc::clone(handler), connection, entry, permit));
 }
 
-async fn task<B: Backend, H: Handler<B>>(handler: Rc<H>, entry: Rc<Entry<B>>, permit: Permit<B>) {
-    let connection = Connection::new(Rc::clone(&entry), Rc::clone(permit.local()));
+async fn task<B: Backend, H: Handler<B>>(
+    handler: Rc<H>,
+    connection: Connection<B>,
+    entry: Rc<Entry<B>>,
+    permit: Permit<B>,
+) {
+    let peer = connection.peer_addr();
     // The call is inside the future: a `serve` that panics before it returns one is contained too.
     let serving = pin!(Some(async move { handler.serve(connection).await }));
-    let end = run(&entry, serving).await;
+    let end = run(&entry, peer, serving).await;
     if matches!(end, End::Panicked | End::Aborted) {
         entry.broken.set(true);
     }
@@ -84,19 +90,19 @@ pub(crate) fn refuse<B: Backend, H: Handler<B>>(
     }
     let Envelope { socket, peer, client: _uncounted } = envelope;
     let Ok(io) = B::Conn::attach(Detached::from(socket)) else { return };
-    let entry = Rc::new(Entry::new(io, peer, Route::Local, local.index, false, local.elapsed()));
+    let entry = Rc::new(Entry::new(io, false));
     local.registry().insert(Rc::clone(&entry));
     let (handler, local) = (Rc::clone(handler), Rc::clone(local));
     B::spawn_local(async move {
         if rejection == Reject::Reply {
-            let connection = Connection::new(Rc::clone(&entry), Rc::clone(&local));
+            let connection = Connection::new(Rc::clone(&entry), peer, Route::Local, Rc::clone(&local));
             let linger = B::sleep(local.settings().linger);
             // A handler that takes longer to refuse than a goodbye may take is dropped.
             let reply = pin!(Some(async move {
                 select(pin!(handler.refuse(connection, refusal)), pin!(linger)).await;
                 Ok(())
             }));
-            if run(&entry, reply).await == End::Panicked {
+            if run(&entry, peer, reply).await == End::Panicked {
                 entry.broken.set(true);
             }
         }
@@ -108,6 +114,7 @@ pub(crate) fn refuse<B: Backend, H: Handler<B>>(
 /// Runs the handler to its end, whatever that is. When this returns, nothing of the handler's future is left.
 async fn run<B: Backend>(
     entry: &Entry<B>,
+    peer: SocketAddr,
     mut future: Pin<&mut Option<impl Future<Output = io::Result<()>>>>,
 ) -> End {
     let end = poll_fn(|cx| {
@@ -123,7 +130,7 @@ async fn run<B: Backend>(
             Some(Poll::Pending) => Poll::Pending,
             Some(Poll::Ready(Ok(()))) => Poll::Ready(End::Completed),
             Some(Poll::Ready(Err(error))) => {
-                log::guarded(|| tracing::debug!(peer = %entry.peer, %error, "a handler failed"));
+                log::guarded(|| tracing::debug!(%peer, %error, "a handler failed"));
                 Poll::Ready(End::Failed)
             }
             None => Poll::Ready(End::Panicked),
@@ -133,18 +140,5 @@ async fn run<B: Backend>(
     match contain(|| future.set(None)) {
         Some(()) => end,
         None => End::Panicked,
-    }
-}
-
-/// Calls the user's code; `None` if it panicked. The panic hook has reported it by then.
-pub(crate) fn contain<T>(call: impl FnOnce() -> T) -> Option<T> {
-    // Nothing that the call may have left half done is used again: its future is dropped next.
-    catch_unwind(AssertUnwindSafe(call)).map_err(dispose).ok()
-}
-
-/// Drops what a panic carried; if that panics as well, it is leaked rather than let loose on the worker.
-fn dispose(payload: Box<dyn Any + Send>) {
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(again);
     }
 }

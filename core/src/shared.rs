@@ -49,6 +49,8 @@ struct Post {
     times: Times,
     /// Open connections, as their owner counts them.
     active: AtomicU64,
+    /// What it looks after besides.
+    tended: AtomicU64,
     /// Connections that it accepted and that wait; written under the lock of their line.
     waiting: AtomicU64,
     /// Permits of requests that are taken, the requests that wait, and the limit of the permits.
@@ -64,6 +66,7 @@ impl Post {
             ledger: Ledger::new(workers),
             times: Times::new(),
             active: gauge(),
+            tended: gauge(),
             waiting: gauge(),
             requests_taken: gauge(),
             requests_waiting: gauge(),
@@ -107,6 +110,16 @@ impl Board {
 
     pub(crate) fn active(&self, worker: usize) -> u64 {
         self.posts[worker].active.load(Ordering::Relaxed)
+    }
+
+    /// Says how much a worker looks after besides its connections.
+    pub(crate) fn set_tended(&self, worker: usize, count: usize) {
+        self.posts[worker].tended.store(count as u64, Ordering::Relaxed);
+    }
+
+    /// Whether a sweep of a worker would find anything to do.
+    pub(crate) fn has_work_for_a_sweep(&self, worker: usize) -> bool {
+        self.active(worker) > 0 || self.posts[worker].tended.load(Ordering::Relaxed) > 0
     }
 
     /// Under the lock of the line.

@@ -18,17 +18,21 @@ use crate::accepting::{SHED_MAX, Troubles, pause};
 use crate::admission::limit::{Controller, Observed};
 use crate::admit::{Admitted, admit};
 use crate::backend::{Backend, BoundOf, Listener};
+use crate::closing;
 use crate::config::Scope;
 use crate::connection::Route;
+use crate::contain::contain;
 use crate::handler::{Handler, WorkerInfo};
 use crate::last_call::{LastCall, PASS, Step};
 use crate::ledger::Refusal;
 use crate::local::{Arrival, Local};
 use crate::log;
 use crate::mail::{Lines, Parcel, PostOffice};
-use crate::serve::{contain, refuse, serve};
+use crate::runtime::Runtime;
+use crate::serve::{refuse, serve};
 use crate::shared::{Board, Command};
 use crate::sync::Ordering;
+use crate::upkeep::Upkeep;
 
 /// How many connections are accepted from one listener, or received, before others have a turn.
 const BURST_MAX: usize = 64;
@@ -65,8 +69,16 @@ pub async fn worker<B: Backend, H: Handler<B>>(
 ) {
     let settings = &context.board.settings;
     let core = settings.cores[context.index];
-    let info = WorkerInfo { index: context.index, workers: settings.workers(), core, driver };
     let controller = settings.admission.as_ref().and_then(|admission| admission.controller());
+    let upkeep = upkeep(&context);
+    let info = WorkerInfo {
+        index: context.index,
+        workers: settings.workers(),
+        core,
+        driver,
+        runtime: Runtime::of::<B>(),
+        upkeep: upkeep.clone(),
+    };
     let attached: io::Result<Vec<_>> = context.listeners.into_iter().map(B::Listener::attach).collect();
     let listeners = match attached {
         Ok(listeners) => listeners,
@@ -86,6 +98,7 @@ pub async fn worker<B: Backend, H: Handler<B>>(
         sweep: None,
         last_call: None,
         troubles: Troubles::default(),
+        upkeep: upkeep.clone(),
     };
     started(Ok(driver));
     poll_fn(|cx| match contain(|| worker.poll(cx)) {
@@ -93,6 +106,17 @@ pub async fn worker<B: Backend, H: Handler<B>>(
         None => worker.start_again(cx),
     })
     .await;
+    upkeep.close();
+    closing::finished().await;
+    drop(worker); // and the handler with it, which may have connections of its own
+    closing::finished().await;
+}
+
+/// What the worker will look after; the board is told whether that is anything, since who commands sweeps asks it.
+fn upkeep<B: Backend>(context: &WorkerContext<B>) -> Upkeep {
+    let (board, index) = (Arc::clone(&context.board), context.index);
+    let seed = board.settings.seed.wrapping_add(index as u64);
+    Upkeep::new(seed, move |count| board.set_tended(index, count))
 }
 
 /// Where a worker is in its life.
@@ -127,6 +151,7 @@ struct Worker<B: Backend, H> {
     /// From the begin of a drain until the listeners are closed, and when to look again.
     last_call: Option<(LastCall, Timer)>,
     troubles: Troubles,
+    upkeep: Upkeep,
 }
 
 impl<B: Backend, H: Handler<B>> Worker<B, H> {
@@ -314,7 +339,11 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
 
     /// Looks over connections and limit.
     fn look_over(&mut self) {
-        self.local.registry().sweep(&self.local.settings().deadlines, self.local.elapsed());
+        let now = B::now();
+        self.local.registry().sweep(&self.local.settings().deadlines, now);
+        if !self.upkeep.is_empty() {
+            self.upkeep.sweep(now);
+        }
         if let Some(controller) = &mut self.controller {
             let local = &*self.local;
             let (served, mean_service) = local.times().recently_served();
@@ -336,7 +365,9 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
     fn sweep(&mut self, cx: &mut Context<'_>) {
         loop {
             let serving = matches!(self.phase, Phase::Serving);
-            let is_needed = self.local.registry().len() > 0 || self.local.board.waiting(self.local.index) > 0;
+            let is_needed = self.local.registry().len() > 0
+                || !self.upkeep.is_empty()
+                || self.local.board.waiting(self.local.index) > 0;
             if !is_needed || (serving && self.is_swept) {
                 self.sweep = None;
                 return;

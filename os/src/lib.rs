@@ -1,6 +1,6 @@
 //! What the backends share of Linux: sockets, listener groups, pinning, and why `io_uring` is not to be had.
 //!
-//! * [`TcpSocket`]: a connected socket that belongs to no runtime.
+//! * [`StreamSocket`]: a socket, TCP or Unix, that belongs to no runtime; [`outcome_of_connect`].
 //! * [`ListenSocket`] and [`bind_group`]: listening sockets, and how an address is claimed for all workers.
 //! * [`unacknowledged`], [`reset_on_close`]: whether a peer reads, and what to do with one that does not.
 //! * [`pin`]: this thread on one core.
@@ -22,7 +22,7 @@ use std::io;
 use corepool_core::cores::CoreId;
 
 pub use listen::{ListenSocket, bind_group};
-pub use socket::{TcpSocket, reset_on_close};
+pub use socket::{StreamSocket, outcome_of_connect, reset_on_close};
 pub use unacknowledged::unacknowledged;
 
 /// Pins this thread to one core.

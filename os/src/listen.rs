@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::handshakes;
 use crate::reserve::Keeper;
-use crate::socket::{TcpSocket, address};
+use crate::socket::{StreamSocket, ip_address};
 
 /// A listening socket, non-blocking, that belongs to no runtime.
 #[derive(Debug)]
@@ -27,10 +27,10 @@ impl ListenSocket {
     ///
     /// # Errors
     /// No descriptors or no memory left, for example. The connection stays queued then.
-    pub fn accept(&self) -> io::Result<Option<(TcpSocket, SocketAddr)>> {
+    pub fn accept(&self) -> io::Result<Option<(StreamSocket, SocketAddr)>> {
         loop {
             match rustix::net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok((fd, peer)) => return Ok(Some((TcpSocket::known_nonblocking(fd), address(peer)?))),
+                Ok((fd, peer)) => return Ok(Some((StreamSocket::known_nonblocking(fd), ip_address(peer)?))),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(error) if is_about_one_connection(error) => {}
                 Err(error) => return Err(error.into()),
@@ -68,7 +68,7 @@ impl ListenSocket {
     /// # Errors
     /// `/proc/net` cannot be read.
     pub fn half_open(&self) -> io::Result<usize> {
-        handshakes::half_open(address(Some(rustix::net::getsockname(&self.fd)?))?)
+        handshakes::half_open(ip_address(Some(rustix::net::getsockname(&self.fd)?))?)
     }
 }
 

@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use corepool_core::backend::{Backend, Conn, Detached, Listener, SendBuf};
+use corepool_core::outbound::all_closed;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 
@@ -24,6 +25,7 @@ pub(crate) fn on<B: SocketBackend, F: Future>(root: impl FnOnce() -> F) -> F::Ou
         let guarded = AssertUnwindSafe(async { root().await }).catch_unwind();
         async move {
             let output = guarded.await;
+            all_closed().await;
             (output, task::live(), B::lent_buffers())
         }
     });

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use corepool_core::backend::Backend;
-use corepool_os::TcpSocket;
+use corepool_os::StreamSocket;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::cases;
@@ -20,9 +20,9 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 const TEARDOWN: Duration = Duration::from_secs(5);
 
 /// A backend whose sockets are the kernel's: what the cases run against.
-pub trait SocketBackend: Backend<Socket = TcpSocket> {}
+pub trait SocketBackend: Backend<Socket = StreamSocket> {}
 
-impl<B: Backend<Socket = TcpSocket>> SocketBackend for B {}
+impl<B: Backend<Socket = StreamSocket>> SocketBackend for B {}
 
 /// A case that a backend is known to fail, and why that is right.
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,7 @@
 //! * `peer`: the other end of every connection, a plain blocking `std` socket on another thread.
 //! * `bench`: what the runtime's side of a case is made of. `task`: what it spawns.
 //! * `served`: a server under test, and what must hold when it has ended.
-//! * `pattern`: the bytes that are sent. `process`: descriptors and threads.
+//! * `tool`: what a pool holds in its cases. `pattern`: the bytes that are sent. `process`: descriptors and threads.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test code in a library: a failed unwrap is a failed case")]
 
@@ -29,6 +29,7 @@ mod process;
 mod served;
 pub mod sim;
 mod task;
+pub mod tool;
 
 pub use allocations::allocations;
 pub use cases::hop::between as hops_between;

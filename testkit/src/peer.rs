@@ -2,12 +2,14 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use async_channel::Sender;
-use corepool_os::TcpSocket;
+use corepool_os::StreamSocket;
 use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::pattern::Pattern;
@@ -25,13 +27,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const FITS: usize = 16 * 1024;
 
 /// A connection: our end, for a runtime to take, and the peer's.
-pub(crate) fn pair() -> (TcpSocket, Peer) {
+pub(crate) fn pair() -> (StreamSocket, Peer) {
     let (ours, theirs) = streams();
     (ours.into(), theirs.into())
 }
 
 /// A connection that holds a few KiB when the peer does not read.
-pub(crate) fn narrow_pair() -> (TcpSocket, Peer) {
+pub(crate) fn narrow_pair() -> (StreamSocket, Peer) {
     let (ours, theirs) = streams();
     for stream in [&ours, &theirs] {
         SockRef::from(stream).set_send_buffer_size(4096).unwrap();
@@ -48,6 +50,40 @@ pub(crate) fn streams() -> (TcpStream, TcpStream) {
     assert_eq!(from, theirs.local_addr().unwrap(), "a foreign process has connected");
     ours.set_nodelay(true).unwrap();
     (ours, theirs)
+}
+
+/// A listener whose queue is full, so that the kernel answers nobody who connects to it.
+#[derive(Debug)]
+pub(crate) struct BlackHole {
+    listener: Socket,
+    /// Fills the queue.
+    waiting: TcpStream,
+}
+
+impl BlackHole {
+    pub(crate) fn new() -> Self {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.bind(&LOOPBACK.into()).unwrap();
+        listener.listen(0).unwrap(); // room for one
+        let waiting = TcpStream::connect(listener.local_addr().unwrap().as_socket().unwrap()).unwrap();
+        Self { listener, waiting }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.waiting.peer_addr().unwrap()
+    }
+
+    /// Answers from now on.
+    pub(crate) fn open(self) -> TcpListener {
+        self.listener.listen(128).unwrap();
+        self.listener.accept().unwrap();
+        self.listener.into()
+    }
+}
+
+/// An address on which nobody listens.
+pub(crate) fn nobody() -> SocketAddr {
+    TcpListener::bind(LOOPBACK).unwrap().local_addr().unwrap()
 }
 
 /// One end of a connection, which sends one stream of known bytes and expects another.
@@ -70,6 +106,14 @@ impl From<TcpStream> for Peer {
 impl Peer {
     pub(crate) fn connect(address: SocketAddr) -> Self {
         TcpStream::connect(address).unwrap().into()
+    }
+
+    /// The end of a Unix connection. It is held as a TCP stream, whose reads and writes are those of any socket.
+    pub(crate) fn from_unix(stream: UnixStream) -> Self {
+        let stream = TcpStream::from(OwnedFd::from(stream));
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, sent: Pattern::default(), received: Pattern::default() }
     }
 
     /// Goes on with a connection that somebody else has used before.

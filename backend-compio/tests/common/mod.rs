@@ -9,7 +9,7 @@ use std::task::Poll;
 use corepool_compio::{Compio, CompioConn, Config};
 use corepool_core::backend::{Backend, Conn, Detached};
 use corepool_core::buffer::Buffer;
-use corepool_os::TcpSocket;
+use corepool_os::StreamSocket;
 
 /// Drives a future on a runtime on this thread.
 pub(crate) fn run<F: Future>(config: &Config, root: impl FnOnce() -> F) -> F::Output {
@@ -22,10 +22,10 @@ pub(crate) fn pair() -> (CompioConn, TcpStream) {
     let peer = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
     peer.set_nodelay(true).expect("no delay");
     let (accepted, _) = listener.accept().expect("its other end");
-    (attach(Detached::from(TcpSocket::from(accepted))), peer)
+    (attach(Detached::from(StreamSocket::from(accepted))), peer)
 }
 
-pub(crate) fn attach(detached: Detached<TcpSocket>) -> CompioConn {
+pub(crate) fn attach(detached: Detached<StreamSocket>) -> CompioConn {
     CompioConn::attach(detached).expect("attached")
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn recv_exact(conn: &mut CompioConn, count: usize) -> Vec<u8> {
     received
 }
 
-pub(crate) async fn detach(conn: &mut CompioConn) -> io::Result<Detached<TcpSocket>> {
+pub(crate) async fn detach(conn: &mut CompioConn) -> io::Result<Detached<StreamSocket>> {
     poll_fn(|cx| conn.poll_detach(cx)).await
 }
 

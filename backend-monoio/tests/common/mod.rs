@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use corepool_core::backend::{Backend, Conn, Detached};
 use corepool_monoio::{Config, Monoio, MonoioConn};
-use corepool_os::TcpSocket;
+use corepool_os::StreamSocket;
 
 /// A test that takes longer than this is stuck; the slowest takes a few seconds.
 const STUCK_AFTER: Duration = Duration::from_secs(120);
@@ -45,7 +45,7 @@ pub(crate) fn pair() -> (TcpStream, TcpStream) {
 
 /// The connection on the runtime of this thread.
 pub(crate) fn attach(stream: TcpStream) -> MonoioConn {
-    MonoioConn::attach(Detached::from(TcpSocket::from(stream))).expect("attached")
+    MonoioConn::attach(Detached::from(StreamSocket::from(stream))).expect("attached")
 }
 
 /// Gives the runtime a turn of its loop.

@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use corepool_os::TcpSocket;
+use corepool_os::StreamSocket;
 
 use crate::bench::{ConnExt, attach, on, turn};
 use crate::harness::SocketBackend;
@@ -24,11 +24,11 @@ pub(super) fn of_a_non_blocking_descriptor<B: SocketBackend>() {
 pub(super) fn of_a_descriptor_that_is_known_to_be_non_blocking<B: SocketBackend>() {
     let (ours, theirs) = streams();
     ours.set_nonblocking(true).unwrap();
-    serves::<B>(TcpSocket::known_nonblocking(ours.into()), theirs);
+    serves::<B>(StreamSocket::known_nonblocking(ours.into()), theirs);
 }
 
 /// The connection works, and one that waits does not block the runtime.
-fn serves<B: SocketBackend>(socket: TcpSocket, theirs: TcpStream) {
+fn serves<B: SocketBackend>(socket: StreamSocket, theirs: TcpStream) {
     let (go, peer) = Peer::from(theirs).spawn_on_signal(|mut peer| {
         peer.exchange(1 << 20);
     });

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use async_channel::{Receiver, Sender};
 use corepool_core::backend::{Conn, Detached, SendBuf};
-use corepool_os::TcpSocket;
+use corepool_os::StreamSocket;
 
 use crate::bench::{ConnExt, attach, on, turn};
 use crate::harness::SocketBackend;
@@ -31,7 +31,7 @@ pub fn between<A: SocketBackend, B: SocketBackend>() {
 
 /// What hops.
 struct Traveller {
-    detached: Detached<TcpSocket>,
+    detached: Detached<StreamSocket>,
     /// What has been received, and therefore sent back.
     received: Pattern,
     hops_left: usize,

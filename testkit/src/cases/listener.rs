@@ -73,7 +73,7 @@ pub(super) fn waits_again_when_its_queue_is_empty<B: SocketBackend>() {
             let accepted = loop {
                 listener.ready().await.unwrap();
                 if let Some((socket, peer)) = listener.try_accept().unwrap() {
-                    assert_eq!(socket.peer_addr().unwrap(), peer);
+                    assert_eq!(socket.peer_addr().unwrap(), peer.into());
                     break socket;
                 }
             };

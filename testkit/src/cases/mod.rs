@@ -3,6 +3,10 @@
 
 mod attach;
 mod close;
+mod connect;
+mod connect_fails;
+mod connect_several;
+mod connect_unix;
 mod crowd;
 mod detach;
 mod duplex;
@@ -12,6 +16,10 @@ pub(crate) mod hop;
 mod kick;
 mod listener;
 mod memory;
+mod pool;
+mod pool_faults;
+mod pool_life;
+mod pool_upstream;
 mod reset;
 mod runtime;
 mod select;
@@ -25,6 +33,7 @@ mod server_echo;
 mod server_faults;
 mod server_idle;
 mod server_life;
+mod server_pool;
 mod server_streams;
 mod time;
 
@@ -55,6 +64,33 @@ list! {
         with_both_in_flight,
         after_a_detach_was_given_up,
         that_was_given_up_is_resumed;
+    connect:
+        exchanges_bytes,
+        many_at_once,
+        half_closes_both_ways,
+        closes_politely,
+        as_streams,
+        idle_and_looked_after_it_holds_no_buffer,
+        is_closed_when_it_is_dropped,
+        tells_both_addresses;
+    connect_fails:
+        where_nobody_listens,
+        where_nobody_answers_within_the_deadline,
+        given_up_at_any_moment_it_leaves_nothing,
+        without_descriptors_and_succeeds_with_some,
+        after_it_was_reset;
+    connect_several:
+        goes_on_at_once_when_one_is_refused,
+        goes_on_when_one_does_not_answer,
+        names_all_that_were_tried,
+        without_addresses_it_fails;
+    connect_unix:
+        exchanges_bytes,
+        to_an_abstract_name,
+        waits_without_a_buffer,
+        where_no_file_is,
+        waits_while_the_queue_is_full,
+        gives_up_when_the_queue_stays_full;
     crowd:
         of_a_thousand_that_do_not_read_leaves_one_served;
     detach:
@@ -98,6 +134,45 @@ list! {
         a_connection_that_waits_without_a_buffer_holds_none,
         what_is_lent_is_counted,
         a_thousand_loans_may_be_kept;
+    pool:
+        lends_what_came_back_and_makes_what_is_missing,
+        who_waits_is_served_in_turn,
+        one_return_wakes_one_waiter,
+        one_that_gives_up_passes_its_turn_on,
+        nobody_overtakes_who_was_woken,
+        what_is_discarded_makes_room_for_who_waits,
+        waiting_ends_with_the_timeout,
+        only_so_many_may_wait,
+        what_is_idle_can_be_had_without_a_wait,
+        a_new_size_counts_at_once,
+        those_that_are_not_to_be_kept_are_dropped,
+        closing_tells_who_waits_and_waits_for_who_has_a_lease,
+        of_a_thousand_that_give_up_at_any_moment_nothing_is_lost,
+        impossible_sizes_are_named;
+    pool_faults:
+        an_error_of_creation_comes_to_who_asked,
+        a_panic_of_creation_or_a_check,
+        a_panic_of_recycling,
+        a_lease_that_a_panic_drops_is_not_used_again,
+        a_panic_of_a_hook,
+        an_acquire_that_is_given_up_in_creation_or_a_check,
+        what_fails_its_check_is_replaced_by_another_idle_one_or_a_new_one,
+        what_does_not_want_to_be_recycled_is_dropped;
+    pool_life:
+        the_least_idle_are_made_from_the_start_and_again,
+        warming_up_waits_for_them_and_tells_why_it_cannot,
+        never_more_are_made_than_there_is_room_for,
+        those_that_are_idle_for_too_long_are_dropped_but_the_least,
+        those_that_are_too_old_are_dropped_and_none_earlier_than_the_jitter,
+        what_cannot_be_made_is_tried_again_less_and_less_often,
+        closing_ends_what_is_being_made,
+        hooks_see_everything_that_happens;
+    pool_upstream:
+        a_connection_whose_exchange_is_over_is_used_again,
+        outbound_connection_returned_dirty,
+        one_with_something_to_receive_is_not_used_again,
+        one_that_its_peer_has_closed_is_not_lent_out,
+        where_nobody_listens_the_error_names_the_address;
     reset:
         while_a_receive_waits,
         while_waiting_without_a_buffer,
@@ -178,6 +253,13 @@ list! {
         whoever_is_in_the_accept_queue_at_a_shutdown_is_served,
         it_ends_while_clients_come_and_go,
         a_server_that_is_dropped_ends;
+    server_pool:
+        many_clients_share_few_connections_and_none_gets_anothers_answer,
+        idle_connections_of_a_pool_do_not_hold_up_a_shutdown,
+        leases_that_are_out_do_not_hold_up_an_abort,
+        a_total_is_split_over_the_workers,
+        a_server_without_clients_keeps_its_pool_fresh,
+        a_pool_that_is_being_filled_does_not_hold_up_a_shutdown;
     server_streams:
         everything_comes_back_through_borrowed_buffers;
     time:

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use async_channel::Sender;
 use corepool_core::backend::Detached;
 use corepool_core::{Connection, Handler};
-use corepool_os::TcpSocket;
+use corepool_os::StreamSocket;
 
 use crate::harness::SocketBackend;
 use crate::pattern::Pattern;
@@ -38,7 +38,7 @@ pub(super) fn it_comes_with_every_byte_and_works_elsewhere<B: SocketBackend>() {
 
 /// A connection on its way out of the server.
 struct Emigration {
-    detached: Detached<TcpSocket>,
+    detached: Detached<StreamSocket>,
     sent: Pattern,
     received: Pattern,
 }

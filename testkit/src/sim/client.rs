@@ -12,8 +12,12 @@ use super::link::SimulatedSocket;
 use super::world::World;
 
 /// How long a client waits, at the most, before it knocks again at a full queue; as long as TCP does at first.
-/// Not all wait equally long, so that they do not come at the same moment again.
 const KNOCK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long one waits this time. Not all wait equally long, so that they do not come at the same moment again.
+pub(super) fn pause() -> Duration {
+    KNOCK_AGAIN.mul_f64(World::with(|world| world.random.borrow_mut().f64()))
+}
 
 /// How often a client knocks before it gives up.
 const KNOCKS: usize = 20;
@@ -31,16 +35,12 @@ impl Client {
     /// # Errors
     /// Nobody listens there, or those who do have not accepted anybody for long.
     pub async fn connect(address: SocketAddr) -> io::Result<Self> {
+        let mut socket = SimulatedSocket::connect(&address.into())?;
         for _ in 0..KNOCKS {
-            let socket = World::with(|world| {
-                let capacity = world.capacity();
-                world.network.connect(address, capacity, &mut world.random.borrow_mut())
-            })?;
-            if let Some(socket) = socket {
+            if socket.knock()? {
                 return Ok(Self { socket });
             }
-            let share = World::with(|world| world.random.borrow_mut().f64());
-            Simulated::sleep(KNOCK_AGAIN.mul_f64(share)).await;
+            Simulated::sleep(pause()).await;
         }
         Err(ErrorKind::TimedOut.into())
     }

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// The time of a world, and the timers that are set.
+#[derive(Debug)]
 pub(super) struct Clock {
     origin: Instant,
     elapsed: Cell<Duration>,
@@ -63,6 +64,7 @@ impl Clock {
 }
 
 /// A future that is ready when its time has come.
+#[derive(Debug)]
 pub(super) struct Sleep {
     key: Key,
     clock: Rc<Clock>,

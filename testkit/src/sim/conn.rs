@@ -2,11 +2,14 @@
 
 use std::io;
 use std::net::Shutdown;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use corepool_core::backend::{Conn, Detached, SendBuf};
 use corepool_core::buffer::{Buffer, BufferPool};
 
+use super::client::pause;
+use super::clock::Sleep;
 use super::link::SimulatedSocket;
 use super::world::World;
 
@@ -23,6 +26,8 @@ pub struct SimulatedConn {
     receiving: Option<Buffer>,
     sending: Option<Sending>,
     at_end: bool,
+    /// Runs while the queue that it wants to get into is full.
+    knock_again: Option<Sleep>,
 }
 
 #[derive(Debug)]
@@ -43,7 +48,25 @@ impl Conn for SimulatedConn {
             receiving: None,
             sending: None,
             at_end: false,
+            knock_again: None,
         })
+    }
+
+    fn poll_connected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let socket = self.socket.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        if World::hesitates(cx) {
+            return Poll::Pending;
+        }
+        loop {
+            if let Some(timer) = &mut self.knock_again {
+                ready!(Pin::new(timer).poll(cx));
+                self.knock_again = None;
+            }
+            if socket.knock()? {
+                return Poll::Ready(Ok(()));
+            }
+            self.knock_again = Some(World::with(|world| world.clock.sleep(pause())));
+        }
     }
 
     fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Buffer>>> {
@@ -129,6 +152,7 @@ impl Conn for SimulatedConn {
             return Poll::Pending;
         }
         self.socket = None;
+        self.knock_again = None;
         self.unread = None;
         self.receiving = None;
         self.sending = None;

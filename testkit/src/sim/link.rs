@@ -7,6 +7,7 @@ use std::net::{Shutdown, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use corepool_core::address::Address;
 use corepool_core::backend::Socket;
 
 use super::world::World;
@@ -18,6 +19,8 @@ pub struct SimulatedSocket {
     link: Arc<Mutex<Link>>,
     /// Which end it is.
     side: usize,
+    /// The other end, until a listener has taken it.
+    knocking: Option<Box<Self>>,
 }
 
 /// Both directions, under one lock: what happens at one end happens at once for both. The lock is there only
@@ -59,10 +62,20 @@ enum Reset {
 /// Both ends of a new connection, in this thread's world.
 pub(super) fn connect(addresses: [SocketAddr; 2], capacity: usize) -> [SimulatedSocket; 2] {
     let link = Arc::new(Mutex::new(Link { ends: addresses.map(End::new), capacity }));
-    [0, 1].map(|side| SimulatedSocket { link: Arc::clone(&link), side })
+    [0, 1].map(|side| SimulatedSocket { link: Arc::clone(&link), side, knocking: None })
 }
 
 impl SimulatedSocket {
+    /// Knocks at the address that it connects to: whether a listener has taken the other end.
+    pub(super) fn knock(&mut self) -> io::Result<bool> {
+        let Some(theirs) = self.knocking.take() else { return Ok(true) };
+        let address = self.lock().ends[1 - self.side].address;
+        let back =
+            World::with(|world| world.network.offer(address, *theirs, &mut world.random.borrow_mut()))?;
+        self.knocking = back.map(Box::new);
+        Ok(self.knocking.is_none())
+    }
+
     /// Reads some of what has arrived; 0 bytes at the end of the stream.
     pub(super) fn poll_read(&self, cx: &Context<'_>, space: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut link = self.lock();
@@ -180,12 +193,21 @@ impl Drop for SimulatedSocket {
 }
 
 impl Socket for SimulatedSocket {
-    fn peer_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.lock().ends[1 - self.side].address)
+    fn connect(to: &Address) -> io::Result<Self> {
+        // Nobody listens on a path in here.
+        let address = to.as_ip().ok_or(ErrorKind::NotFound)?;
+        let [mut ours, theirs] =
+            World::with(|world| connect([world.network.client(), address], world.capacity()));
+        ours.knocking = Some(Box::new(theirs));
+        Ok(ours)
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.lock().ends[self.side].address)
+    fn peer_addr(&self) -> io::Result<Address> {
+        Ok(self.lock().ends[1 - self.side].address.into())
+    }
+
+    fn local_addr(&self) -> io::Result<Address> {
+        Ok(self.lock().ends[self.side].address.into())
     }
 
     fn has_left(&self) -> bool {

@@ -41,16 +41,15 @@ impl Listener for SimulatedListener {
     fn try_accept(&mut self) -> io::Result<Option<(SimulatedSocket, SocketAddr)>> {
         let queue = self.queue.as_ref().ok_or(ErrorKind::NotConnected)?;
         let Some(socket) = queue.pop() else { return Ok(None) };
-        let peer = socket.peer_addr()?;
+        let peer = socket.peer_addr()?.as_ip().ok_or(ErrorKind::InvalidData)?;
         Ok(Some((socket, peer)))
     }
 
     fn shed(&mut self) -> io::Result<Option<SocketAddr>> {
-        let queue = self.queue.as_ref().ok_or(ErrorKind::NotConnected)?;
-        let Some(socket) = queue.pop() else { return Ok(None) };
-        let peer = socket.peer_addr()?;
-        socket.reset();
-        Ok(Some(peer))
+        Ok(self.try_accept()?.map(|(socket, peer)| {
+            socket.reset();
+            peer
+        }))
     }
 
     fn refuse_new(&mut self) -> io::Result<()> {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use corepool_core::backend::{Bind, Socket};
 use fastrand::Rng;
 
-use super::link::{SimulatedSocket, connect};
+use super::link::SimulatedSocket;
 use super::listener::SimulatedBound;
 
 /// The first port that is given to who asks for port 0, or connects.
@@ -70,11 +70,11 @@ impl Network {
         Ok((address, queues.into_iter().map(SimulatedBound).collect()))
     }
 
-    /// Connects to one of the listeners of `address`: `None` when its queue is full.
-    pub(super) fn connect(
+    /// Offers a connection to one of the listeners of `address`: it comes back when the queue is full.
+    pub(super) fn offer(
         &self,
         address: SocketAddr,
-        capacity: usize,
+        theirs: SimulatedSocket,
         random: &mut Rng,
     ) -> io::Result<Option<SimulatedSocket>> {
         let groups = self.groups.borrow();
@@ -85,9 +85,12 @@ impl Network {
             return Err(ErrorKind::ConnectionRefused.into());
         }
         let queue = queues.swap_remove(random.usize(..queues.len()));
-        let client = SocketAddr::new(CLIENTS, self.free_port());
-        let [ours, theirs] = connect([client, address], capacity);
-        Ok(queue.push(theirs).then_some(ours))
+        Ok(queue.push(theirs))
+    }
+
+    /// The address of a new client.
+    pub(super) fn client(&self) -> SocketAddr {
+        SocketAddr::new(CLIENTS, self.free_port())
     }
 
     fn free_port(&self) -> u16 {
@@ -148,17 +151,17 @@ impl AcceptQueue {
         Poll::Ready(())
     }
 
-    /// Queues a connection, if there is room.
-    fn push(&self, socket: SimulatedSocket) -> bool {
+    /// Queues a connection; without room it comes back.
+    fn push(&self, socket: SimulatedSocket) -> Option<SimulatedSocket> {
         let mut state = self.lock();
-        let room = !state.refusing && state.waiting.len() < self.backlog;
-        if room {
-            state.waiting.push_back(socket);
-            if let Some(acceptor) = state.acceptor.take() {
-                acceptor.wake();
-            }
+        if state.refusing || state.waiting.len() >= self.backlog {
+            return Some(socket);
         }
-        room
+        state.waiting.push_back(socket);
+        if let Some(acceptor) = state.acceptor.take() {
+            acceptor.wake();
+        }
+        None
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
