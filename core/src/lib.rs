@@ -5,8 +5,11 @@
 //!   what it tells of itself. `signal` forwards SIGTERM, `sweeper` says when to look over
 //!   the connections. `log` makes entries that cannot hurt. `cores` plans which worker runs where.
 //! * [`mod@worker`]: the future that is a worker; it accepts, receives, sweeps and winds down. `local` is what its tasks
-//!   share, `shared` what all workers share.
-//! * `admission`, [`placement`]: permits, and who serves what. `ledger`: the counters and their laws.
+//!   share, `shared` what all workers share, `mail` what they send each other. `accepting` and `last_call` decide what it
+//!   does when accepting fails, and when it closes.
+//! * `admit`: what becomes of an accepted connection. [`handoff`] and [`placement`] find it a worker, [`limit`] says how
+//!   many each serves, [`overflow`] what happens when all are full; `admission` holds the permits and the queue, `clients`
+//!   counts by address. `ledger`, `laws`, `times`: what is counted, what must hold, how long things took.
 //! * [`handler`], [`connection`], [`duplex`], [`chunk`], [`stream`]: what a user writes, and what a user is given. `serve`,
 //!   `entry`, `close`: the task round a handler.
 //! * [`connect`], [`outbound`], [`address`]: connections that we open. `closing`: how one that is dropped is closed.
@@ -42,6 +45,8 @@ mod ledger;
 mod local;
 mod log;
 mod mail;
+#[doc(hidden)]
+pub mod measure;
 pub mod outbound;
 pub mod overflow;
 pub mod placement;

@@ -62,6 +62,11 @@ impl Stats {
         self.workers.iter().map(|worker| worker.active).sum()
     }
 
+    /// Connections that wait for a permit.
+    pub fn waiting(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.waiting).sum()
+    }
+
     /// A counter, summed over the workers.
     pub fn total(&self, counter: impl Fn(&Counts) -> u64) -> u64 {
         self.workers.iter().map(|worker| counter(&worker.counts)).sum()

@@ -23,6 +23,9 @@ pub(crate) const TOO_MUCH: usize = 32 << 20;
 /// A peer that waits longer than this for a byte has failed, and says where.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// From one byte to the next of a client that sends little by little.
+const SLOW: Duration = Duration::from_millis(20);
+
 /// Up to here a message and its echo fit into the buffers of a socket, whoever reads first.
 const FITS: usize = 16 * 1024;
 
@@ -171,6 +174,13 @@ impl Peer {
         taken
     }
 
+    /// Sends, and reads nothing, until the connection is over.
+    pub(crate) fn send_until_over(mut self) {
+        while let Ok(count) = self.stream.write(self.sent.peek(1 << 20)) {
+            self.sent.skip(count);
+        }
+    }
+
     /// Sends one byte and receives an answer of known length, outside of the streams.
     pub(crate) fn ask<const LENGTH: usize>(&mut self, question: u8) -> [u8; LENGTH] {
         self.stream.write_all(&[question]).unwrap();
@@ -222,6 +232,22 @@ impl Peer {
     pub(crate) fn expect_end(&mut self) -> u64 {
         while receive(&self.stream, &mut self.received).unwrap() {}
         self.received.position()
+    }
+
+    /// Is slow, sends one byte, and receives its echo; `false` when the connection is over.
+    pub(crate) fn drips(&mut self) -> bool {
+        thread::sleep(SLOW);
+        let sent = send(&self.stream, &mut self.sent, 1);
+        sent.is_ok() && receive(&self.stream, &mut self.received).is_ok_and(|more| more)
+    }
+
+    /// Receives up to `count` bytes, says that nothing more will come, and receives the orderly end; gives how
+    /// many bytes there were.
+    pub(crate) fn expect_end_after(&mut self, count: u64) -> u64 {
+        while self.received.position() < count && receive(&self.stream, &mut self.received).unwrap() {}
+        // A server that has told the end may have closed by now.
+        let _ = self.stream.shutdown(Shutdown::Write);
+        self.expect_end()
     }
 
     /// Receives exactly the next `count` bytes, and sends a little after each receive.

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corepool_core::{Backend, Config, Connection, Handle, Handler, Server, Stats, WorkerInfo, start};
+use corepool_core::{
+    Backend, Config, Connection, Handle, Handler, Refusal, Server, Stats, WorkerInfo, start,
+};
 
 use crate::harness::SocketBackend;
 use crate::peer::{LOOPBACK, Peer};
@@ -120,6 +122,10 @@ impl<B: Backend, H: Handler<B>> Handler<B> for Watched<B, H> {
         self.left.futures.fetch_add(1, Ordering::SeqCst);
         let _live = Live(&self.left.futures);
         self.handler.serve(connection).await
+    }
+
+    async fn refuse(&self, connection: Connection<B>, refusal: Refusal) {
+        self.handler.refuse(connection, refusal).await;
     }
 }
 

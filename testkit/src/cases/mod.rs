@@ -27,13 +27,17 @@ mod server_admission;
 mod server_cancel;
 mod server_close;
 mod server_crowd;
+mod server_deadlines;
 mod server_descriptors;
 mod server_detach;
 mod server_echo;
 mod server_faults;
 mod server_idle;
 mod server_life;
+mod server_policies;
 mod server_pool;
+mod server_queue;
+mod server_requests;
 mod server_streams;
 mod time;
 
@@ -222,6 +226,16 @@ list! {
         a_slow_reader_is_not_read_from_for_ever,
         one_that_never_stops_does_not_starve_another,
         a_thousand_that_do_not_read_leave_one_served;
+    server_deadlines:
+        a_client_that_says_nothing_is_cut,
+        a_client_that_falls_silent_is_cut_in_order,
+        a_handler_that_works_is_not_idle,
+        header_timeout_inert_without_a_timer,
+        a_request_that_stops_half_way_is_cut,
+        a_client_that_does_not_read_is_cut,
+        a_client_that_reads_slowly_is_not_cut,
+        the_longest_life_ends,
+        a_connection_may_have_deadlines_of_its_own;
     server_descriptors:
         without_descriptors_clients_are_told_and_service_resumes;
     server_detach:
@@ -260,6 +274,36 @@ list! {
         a_total_is_split_over_the_workers,
         a_server_without_clients_keeps_its_pool_fresh,
         a_pool_that_is_being_filled_does_not_hold_up_a_shutdown;
+    server_policies:
+        a_refusal_in_words_always_arrives,
+        a_refusal_may_be_a_reset,
+        one_client_gets_no_more_than_its_part,
+        open_sockets_are_bounded_whoever_waits,
+        a_worker_that_panics_starts_again_and_loses_nobody_else,
+        backlog_lost_at_stop;
+    server_queue:
+        first_come_first_served,
+        a_permit_of_any_worker_serves_whoever_has_waited_longest,
+        lost_wake_at_the_limit,
+        the_deadline_passes_although_no_permit_is_ever_free,
+        after_the_deadline_it_may_be_served_over_the_limit,
+        a_full_queue_turns_away,
+        who_leaves_while_waiting_is_forgotten_and_who_asked_keeps_the_place,
+        a_paused_server_accepts_when_there_is_room,
+        those_who_wait_at_a_shutdown_are_served,
+        those_who_wait_at_an_abort_are_told,
+        where_workers_claim_everybody_is_served,
+        without_a_handoff_everybody_is_served_at_home,
+        who_waits_takes_no_memory_for_what_it_sends;
+    server_requests:
+        all_clients_take_turns,
+        a_handler_that_does_not_ask_is_told,
+        one_handler_serves_both_scopes,
+        a_request_without_a_permit_may_be_refused,
+        a_request_that_waits_too_long_is_refused,
+        a_request_may_be_served_over_the_limit,
+        requests_that_are_given_up_lose_nothing,
+        a_limit_that_finds_itself_rises_while_it_is_reached;
     server_streams:
         everything_comes_back_through_borrowed_buffers;
     time:
