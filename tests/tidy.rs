@@ -28,7 +28,8 @@ const NAMES_RUNTIMES: &[&str] = &[
 const BINDS_FEATURES: &[&str] = &["src/backends.rs"];
 
 /// Where `unsafe` may stand.
-const UNSAFE_FILES: &[&str] = &["backend-compio/", "backend-monoio/", "allocations.rs"];
+const UNSAFE_FILES: &[&str] =
+    &["backend-compio/", "backend-monoio/", "os/src/unacknowledged.rs", "allocations.rs"];
 
 struct Source {
     name: String,

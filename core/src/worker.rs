@@ -420,9 +420,12 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
                 self.last_call = Some((last_call, timer));
                 return Poll::Pending;
             }
-            let half_open = |listener: &mut B::Listener| listener.half_open().unwrap_or(0);
-            let half_open: usize = self.listeners.iter_mut().map(half_open).sum();
-            let found = self.accept_queued() + half_open;
+            let mut found = self.accept_queued();
+            if found == 0 {
+                // A kernel that does not tell has none as far as we know.
+                let half_open = |listener: &mut B::Listener| listener.half_open().unwrap_or(0);
+                found = self.listeners.iter_mut().map(half_open).sum();
+            }
             self.local.registry().kick_all();
             let quiet = &self.local.board.quiet;
             let all_quiet = quiet.load(Ordering::Relaxed) >= self.local.settings().workers();

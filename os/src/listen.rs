@@ -66,7 +66,7 @@ impl ListenSocket {
     /// How many handshakes have begun on this address and are not done.
     ///
     /// # Errors
-    /// `/proc/net` cannot be read.
+    /// The kernel does not tell.
     pub fn half_open(&self) -> io::Result<usize> {
         handshakes::half_open(ip_address(Some(rustix::net::getsockname(&self.fd)?))?)
     }

@@ -126,7 +126,7 @@ pub(super) fn whoever_is_in_the_accept_queue_at_a_shutdown_is_served<B: SocketBa
 }
 
 pub(super) fn it_ends_while_clients_come_and_go<B: SocketBackend>() {
-    for _ in 0..20 {
+    for _ in 0..5 {
         let server = serve::<B, _>(&config(2), Echo);
         let address = server.address();
         let clients = start(move || {
