@@ -5,6 +5,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -84,9 +85,16 @@ pub async fn worker<B: Backend, H: Handler<B>>(
         Ok(listeners) => listeners,
         Err(error) => return started(Err(error)),
     };
+    let handler = match catch_unwind(AssertUnwindSafe(|| factory(&info))) {
+        Ok(handler) => Rc::new(handler),
+        Err(panic) => {
+            end(&upkeep).await;
+            resume_unwind(panic)
+        }
+    };
     let mut worker = Worker {
         local: Rc::new(Local::new(context.index, context.board, context.office)),
-        handler: Rc::new(factory(&info)),
+        handler,
         listeners,
         mailbox: Box::pin(context.mailbox),
         commands: Box::pin(context.commands),
@@ -106,9 +114,14 @@ pub async fn worker<B: Backend, H: Handler<B>>(
         None => worker.start_again(cx),
     })
     .await;
-    upkeep.close();
-    closing::finished().await;
+    end(&upkeep).await;
     drop(worker); // and the handler with it, which may have connections of its own
+    closing::finished().await;
+}
+
+/// Ends what goes on besides connections. The runtime may leak what is in flight when it ends.
+async fn end(upkeep: &Upkeep) {
+    upkeep.close();
     closing::finished().await;
 }
 

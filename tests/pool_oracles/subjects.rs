@@ -86,7 +86,7 @@ impl Subject for Ours {
     type Lease = Lease<Tool>;
 
     async fn new(max: usize, timeout: Duration, script: &Arc<Script>) -> Self {
-        let builder = LocalPool::builder().max_size(max).acquire_timeout(timeout);
+        let builder = Self::builder().max_size(max).acquire_timeout(timeout);
         builder.build(&WorkerInfo::alone::<Tokio>(), Arc::clone(script)).expect("a pool")
     }
 
@@ -103,7 +103,7 @@ impl Subject for Ours {
     }
 
     fn has_a_default_timeout() -> bool {
-        format!("{:?}", LocalPool::<Tool>::builder()).contains("acquire_timeout: 5s")
+        format!("{:?}", Self::builder()).contains("acquire_timeout: 5s")
     }
 }
 
@@ -136,7 +136,7 @@ impl Subject for Bb8 {
 
     async fn new(max: usize, timeout: Duration, script: &Arc<Script>) -> Self {
         let max = u32::try_from(max).expect("a small size");
-        let builder = bb8::Pool::builder().max_size(max).connection_timeout(timeout);
+        let builder = Self::builder().max_size(max).connection_timeout(timeout);
         builder.build(Manager(Arc::clone(script))).await.expect("a pool")
     }
 
@@ -152,7 +152,7 @@ impl Subject for Bb8 {
     }
 
     fn has_a_default_timeout() -> bool {
-        format!("{:?}", bb8::Pool::<Manager>::builder()).contains("connection_timeout: 30s")
+        format!("{:?}", Self::builder()).contains("connection_timeout: 30s")
     }
 }
 

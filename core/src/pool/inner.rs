@@ -14,12 +14,16 @@ use super::builder::Builder;
 use super::hooks::{self, Hooks};
 use super::slots::{Grant, Returned, Slots, Ticket};
 use super::stats::{Counters, PoolStats, Retired, bump};
+use crate::contain::contain;
 use crate::handler::WorkerInfo;
 use crate::runtime::Runtime;
 use crate::upkeep::Upkeep;
 
+/// A resource with its times, on the heap: what goes from hand to hand is a pointer.
+pub(crate) type Item<R> = Box<Timed<R>>;
+
 /// A resource, and when its time is over. Times are on the pool's coarse clock.
-pub(crate) struct Item<R> {
+pub(crate) struct Timed<R> {
     pub(crate) resource: R,
     /// When it is too old.
     pub(crate) expires: Tick,
@@ -181,7 +185,7 @@ impl<R: Resource> Inner<R> {
             let age = (self.runtime.now)().saturating_duration_since(self.begun);
             ticks(age).saturating_add(ticks(lifetime.mul_f64(part)))
         });
-        Item { resource, expires, idle_since: self.now.get() }
+        Box::new(Timed { resource, expires, idle_since: self.now.get() })
     }
 
     /// Lets a resource go. Its slot is given back separately, and later: there are never more resources than slots.
@@ -221,10 +225,13 @@ impl<R: Resource> Inner<R> {
         }
     }
 
+    /// Closes, whatever a resource does when it is dropped.
     pub(crate) fn close_slots(&self) {
         let (idle, woken) = self.slots.borrow_mut().close();
         woken.into_iter().for_each(Waker::wake);
-        idle.into_iter().for_each(|item| self.retire(item.resource, Retired::Surplus));
+        for item in idle {
+            let _panicked = contain(|| self.retire(item.resource, Retired::Surplus));
+        }
         self.tell_if_drained();
     }
 

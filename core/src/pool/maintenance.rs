@@ -56,7 +56,7 @@ impl<R: Resource> Tended for Inner<R> {
     }
 
     fn close(&self) {
-        let _panicked = contain(|| self.close_slots());
+        self.close_slots();
         if let Some(waker) = self.maintainer.waker.take() {
             waker.wake();
         }

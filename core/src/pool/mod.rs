@@ -138,7 +138,7 @@ impl<R: Resource> LocalPool<R> {
     }
 
     /// Makes idle resources until there are as many as the least to be kept: for who wants to begin with all of them, and
-    /// to know why that fails. The pool does it by itself as well, and tells nobody.
+    /// to know why that fails. The pool does it by itself as well, and tells nobody. It takes as long as making them does.
     ///
     /// # Errors
     /// One could not be made.

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use corepool_core::connect::lookup;
 use corepool_core::{Address, Connector};
 
 use super::connect::{echo, listening};
@@ -10,6 +11,7 @@ use super::connect_fails::fail;
 use crate::bench::on;
 use crate::harness::SocketBackend;
 use crate::peer::{BlackHole, nobody};
+use crate::task::spawn;
 
 /// Nobody waits for it: what is tested comes sooner.
 const LONG: Duration = Duration::from_secs(3600);
@@ -58,5 +60,28 @@ pub(super) fn without_addresses_it_fails<B: SocketBackend>() {
     on::<B, _>(async || {
         let error = fail::<B>(Connector::new().connect(&[]).await);
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    });
+}
+
+/// Numbers, which the resolver needs nobody for. Many at once: the threads for it are few.
+pub(super) fn names_are_looked_up_without_blocking_the_core<B: SocketBackend>() {
+    on::<B, _>(async || {
+        let tasks: Vec<_> = (1..=100u16)
+            .map(|port| {
+                spawn::<B, _>(async move {
+                    let text = format!("127.0.0.1:{port}");
+                    if port % 3 == 0 {
+                        let looked_up = lookup(&text);
+                        return drop(futures_util::poll!(std::pin::pin!(looked_up))); // given up
+                    }
+                    assert_eq!(lookup(&text).await.unwrap(), [Address::from(([127, 0, 0, 1], port))]);
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.join().await;
+        }
+        let error = lookup("no port").await.unwrap_err();
+        assert!(error.to_string().contains("cannot resolve no port: "), "{error}");
     });
 }

@@ -87,7 +87,8 @@ list! {
         goes_on_at_once_when_one_is_refused,
         goes_on_when_one_does_not_answer,
         names_all_that_were_tried,
-        without_addresses_it_fails;
+        without_addresses_it_fails,
+        names_are_looked_up_without_blocking_the_core;
     connect_unix:
         exchanges_bytes,
         to_an_abstract_name,
@@ -273,7 +274,8 @@ list! {
         leases_that_are_out_do_not_hold_up_an_abort,
         a_total_is_split_over_the_workers,
         a_server_without_clients_keeps_its_pool_fresh,
-        a_pool_that_is_being_filled_does_not_hold_up_a_shutdown;
+        a_pool_that_is_being_filled_does_not_hold_up_a_shutdown,
+        a_factory_that_panics_after_it_has_made_a_pool_leaves_nothing;
     server_policies:
         a_refusal_in_words_always_arrives,
         a_refusal_may_be_a_reset,

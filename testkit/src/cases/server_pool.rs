@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use corepool_core::pool::{Builder, Upstream};
-use corepool_core::{Backend, Connection, Handler, LocalPool, Outbound, WorkerInfo};
+use corepool_core::{Backend, Connection, Handler, LocalPool, Outbound, WorkerInfo, start as start_server};
 
 use crate::handlers::Echo;
 use crate::harness::SocketBackend;
@@ -145,4 +145,15 @@ pub(super) fn a_pool_that_is_being_filled_does_not_hold_up_a_shutdown<B: SocketB
     });
     let ending = start(|| server.end());
     ending.join();
+}
+
+pub(super) fn a_factory_that_panics_after_it_has_made_a_pool_leaves_nothing<B: SocketBackend>() {
+    let hole = BlackHole::new();
+    let address = hole.address();
+    let factory = move |worker: &WorkerInfo| -> Relay<B> {
+        let _filling = relay::<B>(worker, address, |builder| builder.min_idle(2));
+        panic!("of the factory")
+    };
+    let error = start_server::<B, _>(&config(2), &B::Config::default(), factory).unwrap_err();
+    assert!(error.to_string().contains("cannot start"), "{error}");
 }
