@@ -1,5 +1,6 @@
 //! The handler of one client of shared connections: submits what it asks, sends what has come back for it.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
@@ -30,13 +31,13 @@ pub(crate) async fn serve<B: Backend>(
     shared: &Shared<B>,
 ) -> io::Result<()> {
     let mut client = Client {
-        connection,
         core,
         shared,
-        mailbox: Rc::new(Mailbox::new()),
+        mailbox: Rc::new(Mailbox::new(connection)),
         link: None,
         commands: Commands::new(core.options.limits),
         watched: core.watchdog.watch(),
+        watching: Cell::new(false),
         input: None,
         begun: None,
         then: Then::More,
@@ -45,7 +46,6 @@ pub(crate) async fn serve<B: Backend>(
 }
 
 struct Client<'a, B: Backend> {
-    connection: Connection<B>,
     core: &'a Core<B>,
     shared: &'a Shared<B>,
     mailbox: Rc<Mailbox<B>>,
@@ -53,6 +53,8 @@ struct Client<'a, B: Backend> {
     link: Option<Rc<Link<B>>>,
     commands: Commands,
     watched: Watched,
+    /// A send is watched.
+    watching: Cell<bool>,
     /// What was received and is not submitted yet: from this offset on.
     input: Option<(Chunk<LoanOf<B>>, usize)>,
     /// The beginning of a request.
@@ -97,6 +99,9 @@ impl<B: Backend> Client<'_, B> {
                 self.core.tally.cut(cut);
                 return Poll::Ready(Err(cut.into()));
             }
+            if let Some(error) = self.mailbox.take_failure() {
+                return Poll::Ready(Err(error));
+            }
             let is_flushed = self.send(cx)?;
             if self.mailbox.owed() == 0 && self.answer() {
                 continue;
@@ -108,24 +113,42 @@ impl<B: Backend> Client<'_, B> {
                 break;
             }
         }
+        // Whoever waits for replies in order to go on is told of each.
+        self.mailbox.attentive.set(self.then != Then::More || self.input.is_some());
         self.watched.poll_stalled(cx).map(|()| {
             self.core.tally.cut(Cut::Stalled);
             Err(Cut::Stalled.into())
         })
     }
 
-    /// Sends what has come back; whether all of it is sent.
-    fn send(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        while self.connection.poll_flush(cx)?.is_ready() {
-            let Some(piece) = self.mailbox.pop() else {
-                self.watched.expect(false);
-                return Ok(true);
-            };
-            // A client that does not read is watched. The send is begun by the call, and finished by the flush.
-            self.watched.expect(true);
-            drop(self.connection.send(piece));
+    /// Finishes what was begun to be sent, and sends what waits; whether all of it is sent.
+    fn send(&self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let mailbox = &*self.mailbox;
+        while mailbox.busy.get() || mailbox.waiting() > 0 {
+            // A client that does not read is watched.
+            if !self.watching.replace(true) {
+                self.watched.expect(true);
+            }
+            let mut connection = mailbox.connection.borrow_mut();
+            let Some(client) = connection.as_mut() else { return Ok(true) };
+            if client.poll_flush(cx)?.is_pending() {
+                return Ok(false);
+            }
+            match mailbox.pop() {
+                Some(piece) => {
+                    // Begun by the call, finished by the flush.
+                    drop(client.send(piece));
+                    mailbox.busy.set(true);
+                    self.watched.progress();
+                }
+                None => {
+                    mailbox.busy.set(false);
+                    self.watched.expect(false);
+                    self.watching.set(false);
+                }
+            }
         }
-        Ok(false)
+        Ok(true)
     }
 
     /// Gives the proxy's own answer behind all replies; whether there was one to give.
@@ -162,7 +185,7 @@ impl<B: Backend> Client<'_, B> {
         if let Some((chunk, at)) = self.input.take() {
             return Ok(self.submit(chunk, at));
         }
-        Ok(match self.connection.poll_recv(cx)? {
+        Ok(match self.receive(cx)? {
             Poll::Pending => false,
             Poll::Ready(None) => {
                 self.then = Then::End(None);
@@ -170,6 +193,16 @@ impl<B: Backend> Client<'_, B> {
             }
             Poll::Ready(Some(chunk)) => self.submit(chunk, 0),
         })
+    }
+
+    fn receive(&self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Chunk<LoanOf<B>>>>> {
+        let mut connection = self.mailbox.connection.borrow_mut();
+        connection.as_mut().map_or(Poll::Ready(Ok(None)), |client| client.poll_recv(cx))
+    }
+
+    fn buffer(&self) -> Buffer {
+        let connection = self.mailbox.connection.borrow();
+        connection.as_ref().map_or_else(|| Vec::new().into(), |client| client.buffer())
     }
 
     /// Submits requests from this offset on, as many as there is room for; false when it has to wait for room.
@@ -186,9 +219,7 @@ impl<B: Backend> Client<'_, B> {
             match (&link, run.replies) {
                 (_, 0) => {}
                 (Some(link), replies) => {
-                    link.submit(&self.mailbox, begun, &chunk[at..run.end], replies, || {
-                        self.connection.buffer()
-                    });
+                    link.submit(&self.mailbox, begun, &chunk[at..run.end], replies, || self.buffer());
                 }
                 (None, replies) => {
                     self.core.tally.count(|totals| &mut totals.unreached, replies.into());
@@ -208,7 +239,7 @@ impl<B: Backend> Client<'_, B> {
     fn link(&mut self) -> Option<Rc<Link<B>>> {
         let is_bound = self.mailbox.owed() > 0 || self.mailbox.queued.get() || self.mailbox.called.get();
         if !is_bound || self.link.as_ref().is_none_or(|link| link.is_down()) {
-            self.link = self.shared.least_busy().cloned();
+            self.link = self.shared.choose().cloned();
         }
         self.link.clone()
     }
@@ -241,7 +272,9 @@ impl<B: Backend> Client<'_, B> {
             Then::More if run.is_used_up => {
                 let rest = &chunk[run.end..];
                 if !rest.is_empty() {
-                    self.begun.get_or_insert_with(|| self.connection.buffer()).extend_from_slice(rest);
+                    let mut begun = self.begun.take().unwrap_or_else(|| self.buffer());
+                    begun.extend_from_slice(rest);
+                    self.begun = Some(begun);
                 }
             }
             Then::More => self.input = Some((chunk, run.end)),

@@ -116,11 +116,15 @@ impl<'a, B: Backend> Driver<'a, B> {
     fn send(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut sent = false;
         while self.upstream.poll_flush(cx)?.is_ready() {
-            let Some(piece) = self.link.pop_outgoing() else { break };
+            let Some(piece) = self.link.pop_outgoing() else {
+                self.link.set_blocked(false);
+                return Ok(sent);
+            };
             // Begun by the call, finished by the flush.
             drop(self.upstream.send(piece));
             sent = true;
         }
+        self.link.set_blocked(true);
         Ok(sent)
     }
 
@@ -149,7 +153,6 @@ impl<'a, B: Backend> Driver<'a, B> {
                 // Nobody else has a part in it: it goes on as it is.
                 self.is_streaming = !self.replies.is_between();
                 client.push(chunk, self.output_max);
-                client.wake();
                 return Ok(());
             }
             if run.end > dealt {
@@ -187,11 +190,18 @@ impl<'a, B: Backend> Driver<'a, B> {
     /// Gives a client whole replies, the first of which may have begun earlier.
     fn give(&mut self, client: &Mailbox<B>, bytes: &[u8]) {
         self.is_streaming = false;
-        if let Some(held) = self.held.take() {
-            client.push(held, self.output_max);
+        match self.held.take() {
+            Some(mut held) if bytes.len() <= HELD_MAX => {
+                held.extend_from_slice(bytes);
+                client.push(held, self.output_max);
+            }
+            held => {
+                if let Some(held) = held {
+                    client.push(held, self.output_max);
+                }
+                client.copy(bytes, self.output_max);
+            }
         }
-        client.copy(bytes, self.output_max, || self.upstream.buffer());
-        client.wake();
     }
 
     /// Holds back the beginning of a reply, or gives it away if it is too long for that.
@@ -209,9 +219,8 @@ impl<'a, B: Backend> Driver<'a, B> {
         }
         match self.held.take() {
             Some(held) => client.push(held, self.output_max),
-            None => client.copy(bytes, self.output_max, || self.upstream.buffer()),
+            None => client.copy(bytes, self.output_max),
         }
-        client.wake();
     }
 }
 

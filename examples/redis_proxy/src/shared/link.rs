@@ -16,6 +16,9 @@ use crate::answers::Cut;
 /// How many bytes may wait to be sent; a single request may be longer.
 const OUTGOING_MAX: usize = 1 << 20;
 
+/// While less than this waits to be sent, more is put to it rather than to another link.
+const GATHERED_MAX: usize = 8 << 10;
+
 /// From this length on a request is sent from where it is.
 const LONG: usize = 8 << 10;
 
@@ -25,6 +28,8 @@ pub(super) struct Link<B: Backend> {
     /// How many replies may be owed at a time.
     window: u32,
     owed: Cell<u32>,
+    /// The upstream does not take what is sent.
+    blocked: Cell<bool>,
     flights: RefCell<VecDeque<Flight<B>>>,
     outgoing: RefCell<Pieces<LoanOf<B>>>,
     /// Clients that wait for room, in the order of their coming.
@@ -53,6 +58,7 @@ impl<B: Backend> Link<B> {
             state: Cell::new(State::Open),
             window,
             owed: Cell::new(0),
+            blocked: Cell::new(false),
             flights: RefCell::default(),
             outgoing: RefCell::new(Pieces::new()),
             queue: RefCell::default(),
@@ -79,6 +85,12 @@ impl<B: Backend> Link<B> {
     pub(super) fn close(&self) {
         self.state.set(State::Closed);
         self.wake_driver();
+    }
+
+    /// Whether something is about to be sent over it, and a little more would cost no more.
+    pub(super) fn is_gathering(&self) -> bool {
+        let outgoing = self.outgoing.borrow().len();
+        outgoing > 0 && outgoing < GATHERED_MAX && !self.blocked.get() && self.free() > 0
     }
 
     /// How busy it is: replies owed, and clients that wait.
@@ -174,6 +186,10 @@ impl<B: Backend> Link<B> {
 
     // ---- the driver's side
 
+    pub(super) fn set_blocked(&self, blocked: bool) {
+        self.blocked.set(blocked);
+    }
+
     pub(super) fn remember_driver(&self, waker: &Waker) {
         let mut known = self.driver.borrow_mut();
         if known.as_ref().is_none_or(|known| !known.will_wake(waker)) {
@@ -222,7 +238,6 @@ impl<B: Backend> Link<B> {
         for Flight { client, replies } in flights {
             client.paid(replies);
             client.push(answer.repeat(replies as usize).into_bytes(), most);
-            client.wake();
         }
         for waiting in self.queue.take() {
             waiting.queued.set(false);

@@ -39,9 +39,11 @@ impl<B: Backend> Shared<B> {
         Self { links }
     }
 
-    /// The connection that owes the least; none if none can be had.
-    fn least_busy(&self) -> Option<&Rc<Link<B>>> {
-        self.links.iter().filter(|link| !link.is_down()).min_by_key(|link| link.load())
+    /// The connection to ask next: one over which others are just about to send, so that one system call does for all,
+    /// or else the one that owes the least; none if none can be had.
+    fn choose(&self) -> Option<&Rc<Link<B>>> {
+        let links = || self.links.iter().filter(|link| !link.is_down());
+        links().find(|link| link.is_gathering()).or_else(|| links().min_by_key(|link| link.load()))
     }
 }
 

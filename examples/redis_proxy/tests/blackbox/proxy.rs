@@ -77,7 +77,7 @@ impl Proxy {
 
     /// Ends it, after its clients have left.
     pub(crate) fn stop(self) -> Totals {
-        for client in self.clients.borrow().iter() {
+        for client in self.clients.take() {
             // It may have left already.
             let _ = client.shutdown(Shutdown::Both);
         }
