@@ -180,7 +180,7 @@ fn said(name: &str, stderr: Option<ChildStderr>) -> String {
     // Whatever could be read is better than nothing.
     let _ = stderr.map(|mut stderr| stderr.read_to_string(&mut text));
     let text = text.trim();
-    let prefixes = ["error: ".to_owned(), format!("`{name}` cannot start: "), format!("`{name}` stopped: ")];
+    let prefixes = ["error: ".to_owned(), format!("server `{name}`: "), format!("`{name}` stopped: ")];
     let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
     if text.is_empty() { "it said nothing".to_owned() } else { text.to_owned() }
 }

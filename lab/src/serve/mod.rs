@@ -126,7 +126,7 @@ pub enum ServeError {
     #[error(transparent)]
     Unknown(#[from] registry::UnknownSystem),
     /// It did not start.
-    #[error("`{name}` cannot start: {reason}")]
+    #[error("server `{name}`: {reason}")]
     Start {
         /// The server.
         name: String,
@@ -169,4 +169,16 @@ fn watch_input(stop: Sender<Stop>) -> io::Result<()> {
         let _ = stop.send(Stop::InputEnded);
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_cannot_start_says_so_once() {
+        let reason = io::Error::other("the monoio backend cannot start: no ring");
+        let error = ServeError::Start { name: "monoio".to_owned(), reason };
+        assert_eq!(error.to_string(), "server `monoio`: the monoio backend cannot start: no ring");
+    }
 }

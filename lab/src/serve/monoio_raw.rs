@@ -1,4 +1,5 @@
-//! `monoio-raw`: the echo by hand on monoio, a ring per worker.
+//! `monoio-raw`: the echo by hand on monoio, a ring per worker with the flags of
+//! the framework's monoio backend.
 
 use std::io;
 use std::net::TcpListener;
@@ -14,7 +15,7 @@ use super::workers::Readiness;
 
 pub(super) fn run(listener: TcpListener, ready: Readiness) -> io::Result<()> {
     let mut ring = IoUring::builder();
-    ring.setup_single_issuer().setup_coop_taskrun().setup_taskrun_flag();
+    ring.setup_clamp().setup_single_issuer().setup_defer_taskrun();
     let mut runtime = RuntimeBuilder::<IoUringDriver>::new()
         .with_entries(RING_ENTRIES)
         .uring_builder(ring)
