@@ -4,6 +4,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`plan`], [`load`] | the options of a run, checked |
+//! | [`workload`] | what the clients do, by name, with parameters |
 //! | [`cores`], [`placement`] | who runs on which core |
 //! | [`serve`] | the servers under test, by name, and the process that runs one |
 //! | [`servers`] | starting such processes and ending them |
@@ -39,3 +40,4 @@ pub mod report;
 pub mod serve;
 pub mod servers;
 pub mod statistics;
+pub mod workload;
