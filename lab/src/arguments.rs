@@ -9,6 +9,7 @@ use corepool_lab::load::LoadOptions;
 use corepool_lab::plan::PlanOptions;
 use corepool_lab::serve::ServeOptions;
 use corepool_lab::serve::registry::SYSTEMS;
+use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOptions};
 
 /// Compares servers of corepool, and loads them.
 #[derive(Debug, Parser)]
@@ -89,6 +90,9 @@ pub(crate) struct ServeArguments {
     /// Where it listens; port 0 takes a free one
     #[arg(long, value_parser = resolve, default_value = "127.0.0.1:7777")]
     addr: SocketAddr,
+    /// What it does with what it receives, such as echo, work:128:mixed, http:1024
+    #[arg(long, default_value_t)]
+    service: Service,
     #[command(flatten)]
     workers: Workers,
     /// Cores that the workers are pinned to, in turn [default: not pinned]
@@ -98,15 +102,60 @@ pub(crate) struct ServeArguments {
 
 #[derive(Debug, Args)]
 struct Traffic {
-    /// Connections to each server
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    conns: usize,
-    /// Bytes of a request and of its reply
-    #[arg(long, value_name = "N", default_value_t = 512)]
-    bytes: usize,
+    /// What the clients do: echo, churn, saturation, skew, work, idle, stream, http
+    #[arg(long, value_name = "NAME", default_value_t)]
+    workload: Kind,
+    /// Connections to each server [default: 64, or as the workload needs]
+    #[arg(long, value_name = "N")]
+    conns: Option<usize>,
+    /// Bytes of a request and of its reply [default: 512, or as the workload needs]
+    #[arg(long, value_name = "N")]
+    bytes: Option<usize>,
+    /// Requests under way on a connection at a time [default: 1]
+    #[arg(long, value_name = "N")]
+    pipeline: Option<usize>,
     /// Open a new connection after so many requests; 0 for never
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    requests_per_connection: u64,
+    #[arg(long, value_name = "N")]
+    requests_per_connection: Option<u64>,
+    /// Who closes first in churn: client, server, reset [default: client]
+    #[arg(long, value_name = "WHO")]
+    closes: Option<Closes>,
+    /// Idle connections besides the others, in idle [default: 4000]
+    #[arg(long, value_name = "N")]
+    idle: Option<usize>,
+    /// A tenth of the connections sends nine tenths of the requests, in work
+    #[arg(long)]
+    uneven: bool,
+    /// What is asked for in work: pure-cpu, cpu-heavy, mixed, io-heavy, pure-io
+    #[arg(long)]
+    mix: Option<Mix>,
+    /// Which way stream goes: up, down, both [default: both]
+    #[arg(long)]
+    direction: Option<Direction>,
+    /// What http asks for [default: /]
+    #[arg(long)]
+    path: Option<String>,
+    /// Send so many requests per second, whether or not replies come
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<f64>,
+}
+
+impl Traffic {
+    fn options(&self) -> WorkloadOptions {
+        let mut options = WorkloadOptions::of(self.workload);
+        options.connections = self.conns;
+        options.bytes = self.bytes;
+        options.pipeline = self.pipeline;
+        options.requests_per_connection = self.requests_per_connection;
+        options.closes = self.closes;
+        options.idle = self.idle;
+        options.uneven = self.uneven.then_some(true);
+        options.mix = self.mix;
+        options.direction = self.direction;
+        options.path.clone_from(&self.path);
+        options.rate = self.rate;
+        options
+    }
 }
 
 #[derive(Debug, Args)]
@@ -134,9 +183,7 @@ impl AbArguments {
         let mut options = PlanOptions::default();
         options.a.clone_from(&self.a);
         options.b.clone_from(&self.b);
-        options.connections = self.traffic.conns;
-        options.bytes = self.traffic.bytes;
-        options.requests_per_connection = self.traffic.requests_per_connection;
+        options.workload = self.traffic.options();
         options.workers = self.workers.workers;
         options.limit = self.workers.limit;
         options.placement = self.workers.placement;
@@ -153,9 +200,7 @@ impl AbArguments {
 impl LoadArguments {
     pub(crate) fn options(&self) -> LoadOptions {
         let mut options = LoadOptions::new(self.address);
-        options.connections = self.traffic.conns;
-        options.bytes = self.traffic.bytes;
-        options.requests_per_connection = self.traffic.requests_per_connection;
+        options.workload = self.traffic.options();
         options.threads = self.threads;
         options.seconds = self.seconds;
         options.cores.clone_from(&self.cores);
@@ -167,6 +212,7 @@ impl ServeArguments {
     pub(crate) fn options(&self) -> ServeOptions {
         let mut options = ServeOptions::default();
         options.address = self.addr;
+        options.service = self.service;
         options.workers = self.workers.workers;
         options.limit = self.workers.limit;
         options.placement = self.workers.placement;

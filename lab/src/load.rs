@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use crate::cores::Cores;
 use crate::descriptors;
-use crate::generator::{Clients, Side, Slice, Workload};
+use crate::generator::{Clients, Side, Slice};
 use crate::placement::check_allowed;
-use crate::plan::{PlanError, within, workload};
+use crate::plan::{PlanError, within};
+use crate::workload::{Workload, WorkloadOptions};
 
 /// The options of a load as the user gives them.
 #[derive(Clone, Debug)]
@@ -16,16 +17,12 @@ use crate::plan::{PlanError, within, workload};
 pub struct LoadOptions {
     /// The server.
     pub address: SocketAddr,
-    /// Connections to it, 1 to 20,000.
-    pub connections: usize,
-    /// Bytes of a request and of its reply, 1 to 16 MiB.
-    pub bytes: usize,
+    /// What the clients do.
+    pub workload: WorkloadOptions,
     /// Client threads, 1 to 256; no more than there are connections are used.
     pub threads: usize,
     /// How long, in seconds, 0.1 to 86,400.
     pub seconds: f64,
-    /// Requests before a connection is closed and opened again; 0 for never.
-    pub requests_per_connection: u64,
     /// The cores that the threads are pinned to, in turn; not pinned if there
     /// are none.
     pub cores: Option<Cores>,
@@ -34,16 +31,8 @@ pub struct LoadOptions {
 impl LoadOptions {
     /// The usual load on a server.
     #[must_use]
-    pub const fn new(address: SocketAddr) -> Self {
-        Self {
-            address,
-            connections: 64,
-            bytes: 512,
-            threads: 1,
-            seconds: 5.0,
-            requests_per_connection: 0,
-            cores: None,
-        }
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, workload: WorkloadOptions::default(), threads: 1, seconds: 5.0, cores: None }
     }
 }
 
@@ -76,9 +65,9 @@ impl LoadPlan {
         let seconds = within("--seconds", options.seconds, 0.1..=86_400.0)?;
         let cores = options.cores.clone().unwrap_or_else(|| Cores::from_iter([]));
         check_allowed("--cores", &cores, &Cores::allowed()?)?;
-        let workload =
-            workload(options.connections, options.bytes, options.requests_per_connection, fastrand::u64(..))?;
-        descriptors::provide(workload.connections)?;
+        let mut workload = Workload::try_from(options.workload.clone())?;
+        workload.seed = fastrand::u64(..);
+        descriptors::provide(workload.sockets())?;
         let slices = (seconds / SLICE_SECONDS).round().max(1.0) as u32;
         Ok(Self {
             address: options.address,

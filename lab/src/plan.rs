@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::cores::Cores;
 use crate::descriptors::{self, DescriptorError};
-use crate::generator::Workload;
 use crate::placement::{Placement, PlacementError, check_allowed};
 use crate::serve::ServeOptions;
 use crate::serve::registry::{self, System, UnknownSystem};
+use crate::workload::{Workload, WorkloadError, WorkloadOptions};
 
 /// The options of a comparison as the user gives them.
 #[derive(Clone, Debug)]
@@ -20,18 +20,14 @@ pub struct PlanOptions {
     pub a: String,
     /// The other server.
     pub b: String,
-    /// Connections to each of them, 1 to 20,000.
-    pub connections: usize,
-    /// Bytes of a request and of its reply, 1 to 16 MiB.
-    pub bytes: usize,
+    /// What the clients do to each of them.
+    pub workload: WorkloadOptions,
     /// Workers of each server, 1 to 256.
     pub workers: usize,
     /// How many connections a worker of the framework serves at a time.
     pub limit: Option<u32>,
     /// Where the framework puts a new connection.
     pub placement: Option<corepool::Placement>,
-    /// Requests before a connection is closed and opened again; 0 for never.
-    pub requests_per_connection: u64,
     /// Pairs of slices, one of A and one of B.
     pub pairs: usize,
     /// How long a slice is, in seconds, 0.01 to 60.
@@ -53,12 +49,10 @@ impl Default for PlanOptions {
         Self {
             a: String::new(),
             b: String::new(),
-            connections: 64,
-            bytes: 512,
+            workload: WorkloadOptions::default(),
             workers: 1,
             limit: None,
             placement: None,
-            requests_per_connection: 0,
             pairs: 48,
             slice_seconds: 0.3,
             restarts: 6,
@@ -102,26 +96,28 @@ impl Plan {
     /// or there are not enough descriptors for so many connections.
     pub fn new(options: PlanOptions) -> Result<Self, PlanError> {
         let systems = [registry::find(&options.a)?, registry::find(&options.b)?];
-        let connections = within("--conns", options.connections, CONNECTIONS)?;
         let workers = within("--workers", options.workers, WORKERS)?;
         let restarts = within("--restarts", options.restarts, RESTARTS)?;
         let slice = within("--slice", options.slice_seconds, SLICE_SECONDS)?;
         let seed = options.seed.unwrap_or_else(|| fastrand::u64(..SEEDS));
         let placement =
             Placement::choose(&Cores::allowed()?, workers, options.server_cores, options.client_cores)?;
-        let limit = options.limit.map(|limit| within("--limit", limit, LIMIT));
+        let mut workload = Workload::try_from(options.workload)?;
+        workload.seed = seed;
+        let limit = options.limit.map(|limit| within("--limit", limit, LIMIT)).transpose()?;
         let serve = ServeOptions {
             workers,
             cores: placement.server_cores.clone(),
-            limit: limit.transpose()?,
+            limit: limit.or_else(|| workload.limit(workers)),
+            service: workload.service(),
             placement: options.placement,
             ..ServeOptions::default()
         };
-        descriptors::provide(2 * connections)?;
+        descriptors::provide(2 * workload.sockets())?;
         Ok(Self {
             systems,
             serve,
-            workload: workload(connections, options.bytes, options.requests_per_connection, seed)?,
+            workload,
             placement,
             pairs: within("--pairs", options.pairs, restarts..=PAIRS_MAX)?,
             slice: Duration::from_secs_f64(slice),
@@ -144,25 +140,6 @@ pub fn check_serve(options: &ServeOptions) -> Result<(), PlanError> {
     Ok(check_allowed("--cores", &options.cores, &Cores::allowed()?)?)
 }
 
-/// A checked workload.
-pub(crate) fn workload(
-    connections: usize,
-    bytes: usize,
-    requests_per_connection: u64,
-    seed: u64,
-) -> Result<Workload, PlanError> {
-    Ok(Workload {
-        connections: within("--conns", connections, CONNECTIONS)?,
-        bytes: within("--bytes", bytes, BYTES)?,
-        requests_per_connection: within(
-            "--requests-per-connection",
-            requests_per_connection,
-            REQUESTS_PER_CONNECTION,
-        )?,
-        seed,
-    })
-}
-
 /// Options that make no plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -170,6 +147,9 @@ pub enum PlanError {
     /// No such server.
     #[error(transparent)]
     Unknown(#[from] UnknownSystem),
+    /// No such workload.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
     /// A value that is not allowed.
     #[error("{argument} is {value}, but must be from {least} to {most}")]
     OutOfRange {
@@ -210,12 +190,8 @@ pub(crate) fn within<T: PartialOrd + Display>(
     })
 }
 
-/// Below the number of ports that one address has for its connections to another.
-const CONNECTIONS: RangeInclusive<usize> = 1..=20_000;
-const BYTES: RangeInclusive<usize> = 1..=16 * 1024 * 1024;
 const WORKERS: RangeInclusive<usize> = 1..=256;
 const LIMIT: RangeInclusive<u32> = 1..=1_000_000;
-const REQUESTS_PER_CONNECTION: RangeInclusive<u64> = 0..=1_000_000_000;
 const RESTARTS: RangeInclusive<usize> = 2..=100;
 /// Random seeds are short enough to be typed.
 const SEEDS: u64 = 1_000_000;
@@ -242,8 +218,8 @@ mod tests {
 
     #[test]
     fn a_value_out_of_range_is_named_with_its_range() {
-        let error = plan(|options| options.connections = 0).unwrap_err();
-        assert_eq!(error.to_string(), "--conns is 0, but must be from 1 to 20000");
+        let error = plan(|options| options.workload.connections = Some(0)).unwrap_err();
+        assert_eq!(error.to_string(), "connections is 0, but must be from 1 to 20000");
         let error = plan(|options| options.pairs = 5).unwrap_err();
         assert_eq!(error.to_string(), "--pairs is 5, but must be from 6 to 10000");
         for wrong in [0.0, 61.0, f64::NAN, f64::INFINITY, -1.0] {
@@ -255,14 +231,11 @@ mod tests {
     #[test]
     fn every_bounded_option_is_checked() {
         type Change = fn(&mut PlanOptions);
-        let changes: [(&str, Change); 6] = [
-            ("--bytes", |options| options.bytes = 0),
+        let changes: [(&str, Change); 5] = [
+            ("bytes", |options| options.workload.bytes = Some(0)),
             ("--workers", |options| options.workers = 0),
             ("--limit", |options| options.limit = Some(0)),
             ("--restarts", |options| options.restarts = 1),
-            ("--requests-per-connection", |options| {
-                options.requests_per_connection = u64::MAX;
-            }),
             ("--client-cores", |options| {
                 options.client_cores = Some("1000".parse().unwrap());
             }),

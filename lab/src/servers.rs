@@ -137,6 +137,7 @@ fn arguments(name: &str, options: &ServeOptions) -> Vec<String> {
         arguments.extend(value.map(|value| format!("--{name}={value}")));
     };
     option("addr", Some(options.address.to_string()));
+    option("service", Some(options.service.to_string()));
     option("workers", Some(options.workers.to_string()));
     let cores = &options.cores;
     option("cores", (!cores.is_empty()).then(|| cores.to_string()));

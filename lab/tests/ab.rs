@@ -115,7 +115,7 @@ fn clients_on_the_core_of_the_server_are_told_loudly() {
 fn what_cannot_be_done_is_named_and_ends_with_2() {
     for (arguments, said) in [
         (vec!["ab", "epoll", "nginx"], "there is no server `nginx`"),
-        (vec!["ab", "epoll", "epoll", "--conns=0"], "--conns is 0, but must be from 1"),
+        (vec!["ab", "epoll", "epoll", "--conns=0"], "connections is 0, but must be from 1"),
         (vec!["ab", "epoll", "epoll", "--slice=x"], "--slice"),
         (vec!["ab", "epoll", "epoll", "--client-cores=999"], "--client-cores names core 999"),
         (vec!["ab", "epoll", "epoll", "--json=/no/such/file"], "--json /no/such/file"),

@@ -7,8 +7,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Fleet, Slice, Workload};
+use super::{Fleet, Slice};
 use crate::cores::{Cores, pin_current_thread};
+use crate::workload::Workload;
 
 /// Which of the two servers of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

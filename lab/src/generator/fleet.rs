@@ -33,8 +33,9 @@ use rustix::time::{
 use super::connection::{Connection, Progress};
 use super::dialer::Dialer;
 use super::fault::{Fault, Faults};
+use super::latencies;
 use super::pattern::Pattern;
-use super::{Workload, latencies};
+use crate::workload::Workload;
 
 /// Connections of one thread to one server.
 #[derive(Debug)]

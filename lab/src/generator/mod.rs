@@ -7,8 +7,7 @@
 //! sockets; [`fault`] counts what was lost.
 //!
 //! The load is a closed loop: a connection sends its next request when it has
-//! the reply to the last one. Open loops at a constant rate, pipelining and
-//! other workloads would be further loops beside [`fleet`].
+//! the reply to the last one.
 
 pub mod clients;
 mod connection;
@@ -24,27 +23,6 @@ use hdrhistogram::Histogram;
 pub use clients::{Clients, Side};
 pub use fault::Faults;
 pub use fleet::Fleet;
-
-/// What the generator does to a server.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Workload {
-    /// How many connections it keeps open.
-    pub connections: usize,
-    /// Bytes of a request, and of its reply.
-    pub bytes: usize,
-    /// A connection is closed and opened again after so many requests; 0 for
-    /// never. The time to connect is part of the latency of the first.
-    pub requests_per_connection: u64,
-    /// What the bytes of the requests are made from.
-    pub seed: u64,
-}
-
-impl Default for Workload {
-    fn default() -> Self {
-        Self { connections: 64, bytes: 512, requests_per_connection: 0, seed: 0 }
-    }
-}
 
 /// What all client threads together measured in one slice.
 #[derive(Clone, Debug)]

@@ -28,6 +28,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::cores::Cores;
+use crate::workload::Service;
 
 /// The receive buffer of every server, in bytes: more than 16 KiB, so that a
 /// message of 16 KiB is a short read, which tells an epoll server that the
@@ -40,6 +41,8 @@ pub const RECEIVE_BUFFER_BYTES: usize = 20 * 1024;
 pub struct ServeOptions {
     /// Where it listens; port 0 takes a free one.
     pub address: SocketAddr,
+    /// What it does with what it receives.
+    pub service: Service,
     /// How many workers it has: one thread, runtime and listener each.
     pub workers: usize,
     /// The cores its workers are pinned to, in turn; not pinned if empty.
@@ -56,6 +59,7 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            service: Service::Echo,
             workers: 1,
             cores: Cores::from_iter([]),
             limit: None,
