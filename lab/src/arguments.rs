@@ -6,9 +6,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use clap::{Args, Parser, Subcommand};
 use corepool_lab::cores::Cores;
 use corepool_lab::load::LoadOptions;
-use corepool_lab::plan::PlanOptions;
+use corepool_lab::plan::{PlanOptions, StatisticsOptions};
 use corepool_lab::serve::ServeOptions;
 use corepool_lab::serve::registry::SYSTEMS;
+use corepool_lab::statistics::Precision;
 use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOptions};
 
 /// Compares servers of corepool, and loads them.
@@ -21,7 +22,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Compare two servers in one interleaved run
+    /// Compare servers in one interleaved run
     Ab(AbArguments),
     /// Load any echo server
     Load(LoadArguments),
@@ -36,30 +37,47 @@ pub(crate) struct AbArguments {
     a: String,
     /// The other server
     b: String,
+    /// More servers, which are compared with A too
+    others: Vec<String>,
     #[command(flatten)]
     traffic: Traffic,
     #[command(flatten)]
     workers: Workers,
-    /// Pairs of slices, one of A and one of B
-    #[arg(long, default_value_t = 48)]
-    pairs: usize,
-    /// Length of a slice in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
-    slice: f64,
-    /// How often both servers are started anew
-    #[arg(long, default_value_t = 6)]
-    restarts: usize,
+    #[command(flatten)]
+    statistics: Statistics,
     /// Cores of the servers, such as 0,2-3 [default: the first ones]
     #[arg(long)]
     server_cores: Option<Cores>,
     /// Cores of the clients, a thread on each [default: those after the servers']
     #[arg(long)]
     client_cores: Option<Cores>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+struct Statistics {
+    /// Pairs of slices, one of A and one of B
+    #[arg(long, default_value_t = 48)]
+    pairs: usize,
+    /// Length of a slice in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
+    slice: f64,
+    /// How often all servers are started anew
+    #[arg(long, default_value_t = 6)]
+    restarts: usize,
+    /// Go on until the interval of the CPU per request is as narrow as this, such as 1%
+    #[arg(long, value_name = "PERCENT")]
+    until: Option<Precision>,
+    /// Stop after so many seconds [default: 600 with --until]
+    #[arg(long, value_name = "SECONDS")]
+    budget: Option<f64>,
+    /// Do not run A against itself first
+    #[arg(long)]
+    no_noise: bool,
     /// What all random choices are made from [default: random]
     #[arg(long)]
     seed: Option<u64>,
-    #[command(flatten)]
-    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]
@@ -181,17 +199,28 @@ pub(crate) struct Output {
 impl AbArguments {
     pub(crate) fn options(&self) -> PlanOptions {
         let mut options = PlanOptions::default();
-        options.a.clone_from(&self.a);
-        options.b.clone_from(&self.b);
+        options.systems = vec![self.a.clone(), self.b.clone()];
+        options.systems.extend_from_slice(&self.others);
         options.workload = self.traffic.options();
-        options.workers = self.workers.workers;
-        options.limit = self.workers.limit;
-        options.placement = self.workers.placement;
+        options.servers.workers = self.workers.workers;
+        options.servers.limit = self.workers.limit;
+        options.servers.policy = self.workers.placement.map(|policy| policy.to_string());
+        options.placement.server_cores.clone_from(&self.server_cores);
+        options.placement.client_cores.clone_from(&self.client_cores);
+        options.statistics = self.statistics.options();
+        options
+    }
+}
+
+impl Statistics {
+    fn options(&self) -> StatisticsOptions {
+        let mut options = StatisticsOptions::default();
         options.pairs = self.pairs;
         options.slice_seconds = self.slice;
         options.restarts = self.restarts;
-        options.server_cores.clone_from(&self.server_cores);
-        options.client_cores.clone_from(&self.client_cores);
+        options.until = self.until;
+        options.budget_seconds = self.budget;
+        options.noise = !self.no_noise;
         options.seed = self.seed;
         options
     }

@@ -8,11 +8,11 @@ use std::io;
 use std::str::FromStr;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A list of CPU cores in the order given, without repetitions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<usize>", into = "Vec<usize>")]
 pub struct Cores(Vec<usize>);
 
 impl Cores {
@@ -59,6 +59,18 @@ impl Cores {
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         self.iter().any(|core| other.contains(core))
+    }
+}
+
+impl From<Vec<usize>> for Cores {
+    fn from(cores: Vec<usize>) -> Self {
+        Self::from_iter(cores)
+    }
+}
+
+impl From<Cores> for Vec<usize> {
+    fn from(cores: Cores) -> Self {
+        cores.0
     }
 }
 

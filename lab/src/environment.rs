@@ -5,12 +5,12 @@ use std::fs;
 use std::process::Command;
 
 use procfs::{Current, CurrentSI};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::cores::Cores;
 
 /// What a result must be read with.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Machine {
     /// The CPU model.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::cores::Cores;
 use crate::descriptors;
-use crate::generator::{Clients, Side, Slice};
+use crate::generator::{Clients, Slice};
 use crate::placement::check_allowed;
 use crate::plan::{PlanError, within};
 use crate::workload::{Workload, WorkloadOptions};
@@ -88,10 +88,10 @@ impl LoadPlan {
 /// is in the result.
 pub fn load(plan: &LoadPlan, mut watch: impl FnMut(&Slice)) -> io::Result<Slice> {
     let clients = Clients::start(plan.threads, &plan.cores, &plan.workload)?;
-    clients.connect(Side::A, plan.address)?;
+    clients.connect(0, plan.address)?;
     let mut whole = Slice::empty();
     for _ in 0..plan.slices {
-        let slice = clients.run(Side::A, plan.slice)?;
+        let slice = clients.run(0, plan.slice)?;
         whole.append(&slice);
         watch(&whole);
         if slice.requests == 0 {

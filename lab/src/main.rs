@@ -12,13 +12,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use corepool_lab::comparison::compare;
+use corepool_lab::comparison::measure;
 use corepool_lab::descriptors;
 use corepool_lab::environment::{Machine, StealMeter};
 use corepool_lab::load::{LoadPlan, load};
 use corepool_lab::plan::{Plan, check_serve};
 use corepool_lab::report::progress::Progress;
-use corepool_lab::report::{LoadReport, Report, table};
+use corepool_lab::report::{LoadReport, Pair, Row, table};
 use corepool_lab::serve::{ServeError, serve};
 use serde::Serialize;
 
@@ -41,16 +41,17 @@ fn main() -> ExitCode {
 }
 
 fn ab(arguments: &AbArguments) -> Result<(), Failure> {
-    let plan = Plan::new(arguments.options()).map_err(Failure::usage)?;
+    let options = arguments.options();
+    let plan = Plan::new(options.clone()).map_err(Failure::usage)?;
     let mut output = Sink::open(&arguments.output)?;
     let machine = Machine::look();
     let steal = StealMeter::start();
-    let progress = Progress::new(plan.pairs as u64);
-    let outcome = compare(&plan, |outcome| progress.pair(outcome)).map_err(Failure::run)?;
+    let progress = Progress::new(&plan);
+    let outcome = measure(&plan, |phase, outcome| progress.round(phase, outcome)).map_err(Failure::run)?;
     drop(progress);
-    let report = Report::new(&plan, &outcome, machine, steal.percent());
-    output.write(&report, &table::comparison(&report))?;
-    match report.failure {
+    let row = Row::new(&options, &plan, &outcome, machine, steal.percent());
+    output.write(&Pair::of(&row), &table::row(&row))?;
+    match row.failure {
         Some(failure) => Err(Failure::run(failure)),
         None => Ok(()),
     }
@@ -59,7 +60,7 @@ fn ab(arguments: &AbArguments) -> Result<(), Failure> {
 fn load_server(arguments: &LoadArguments) -> Result<(), Failure> {
     let plan = LoadPlan::new(&arguments.options()).map_err(Failure::usage)?;
     let mut output = Sink::open(&arguments.output)?;
-    let progress = Progress::new(plan.slices.into());
+    let progress = Progress::of_load(plan.slices.into());
     let whole = load(&plan, |whole| progress.slice(whole)).map_err(Failure::run)?;
     drop(progress);
     let report = LoadReport::new(&plan, &whole, Machine::look());

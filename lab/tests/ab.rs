@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 
 use procfs::process::Process;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{LAB, errors, json, lab};
 
 /// A run of a quarter of a second.
-const TINY: [&str; 4] = ["--pairs=4", "--restarts=2", "--slice=0.02", "--seed=1"];
+const TINY: [&str; 5] = ["--pairs=4", "--restarts=2", "--slice=0.02", "--seed=1", "--no-noise"];
 
 fn ab(a: &str, b: &str, more: &[&str]) -> std::process::Output {
     lab(&[&["ab", a, b], &TINY[..], more].concat())
@@ -53,6 +53,43 @@ fn the_json_has_every_key() {
     for key in ["cpu", "kernel", "versions", "placement", "seed", "plan", "cores"] {
         assert!(!environment[key].is_null(), "{key}: {environment}");
     }
+}
+
+#[test]
+fn more_than_two_servers_are_each_compared_with_the_first() {
+    let output = ab("epoll", "epoll", &["tokio-raw", "--json=-"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let report = json(&output);
+    let comparisons = report["comparisons"].as_array().unwrap();
+    let compared: Vec<_> = comparisons.iter().map(|one| (&one["system"], &one["with"])).collect();
+    assert_eq!(compared, [(&json!("epoll"), &json!("epoll")), (&json!("tokio-raw"), &json!("epoll"))]);
+    let samples = report["samples"].as_array().unwrap();
+    assert_eq!(samples.len(), 4);
+    assert!(samples.iter().all(|sample| sample["systems"].as_array().unwrap().len() == 3));
+}
+
+#[test]
+fn the_first_server_is_run_against_itself_before() {
+    let arguments = ["ab", "epoll", "tokio-raw", "--pairs=4", "--restarts=2", "--slice=0.02", "--json=-"];
+    let report = json(&lab(&arguments));
+    let noise = &report["noise"]["server_cpu_us_per_request"];
+    assert_eq!(noise["pairs"], 4, "{noise}");
+    assert!(noise["low"].as_f64().unwrap() < 1.5, "{noise}");
+}
+
+#[test]
+fn a_run_until_its_interval_is_narrow_stops_when_its_budget_is_spent() {
+    let output = ab("epoll", "epoll", &["--until=0.01%", "--budget=1", "--json=-"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let report = json(&output);
+    assert_eq!(report["environment"]["plan"]["statistics"]["until"], "0.01%");
+    assert!(report["samples"].as_array().unwrap().len() > 4, "it stopped with its first pairs");
+}
+
+#[test]
+fn a_run_until_its_interval_is_narrow_stops_when_it_is() {
+    let output = ab("epoll", "epoll", &["--until=100%", "--budget=600", "--json=-"]);
+    assert!(output.status.success(), "{}", errors(&output));
 }
 
 #[test]

@@ -11,16 +11,6 @@ use super::{Fleet, Slice};
 use crate::cores::{Cores, pin_current_thread};
 use crate::workload::Workload;
 
-/// Which of the two servers of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Side {
-    /// The first one, which the other is compared with.
-    A,
-    /// The second one.
-    B,
-}
-
 /// Client threads; they end when this is dropped.
 #[derive(Debug)]
 pub struct Clients {
@@ -36,8 +26,8 @@ struct Client {
 
 #[derive(Debug)]
 enum Command {
-    Connect(Side, SocketAddr),
-    Run(Side, Duration),
+    Connect(usize, SocketAddr),
+    Run(usize, Duration),
     Disconnect,
 }
 
@@ -61,24 +51,25 @@ impl Clients {
         self.threads.len()
     }
 
-    /// Opens the connections to a server, in place of those that this side had.
+    /// Opens the connections to the server of that number, in place of those
+    /// that it had. The servers of a run are numbered from 0 on.
     ///
     /// # Errors
     /// When the kernel refuses what every fleet needs, such as a descriptor.
-    pub fn connect(&self, side: Side, address: SocketAddr) -> io::Result<()> {
-        self.all(|| Command::Connect(side, address)).map(drop)
+    pub fn connect(&self, server: usize, address: SocketAddr) -> io::Result<()> {
+        self.all(|| Command::Connect(server, address)).map(drop)
     }
 
-    /// Loads the server of that side for so long, waits for the last replies,
+    /// Loads the server of that number for so long, waits for the last replies,
     /// and returns what all threads measured.
     ///
     /// # Errors
     /// When a thread cannot go on, for a reason that is not the server's.
-    pub fn run(&self, side: Side, duration: Duration) -> io::Result<Slice> {
-        self.all(|| Command::Run(side, duration))
+    pub fn run(&self, server: usize, duration: Duration) -> io::Result<Slice> {
+        self.all(|| Command::Run(server, duration))
     }
 
-    /// Closes the connections to both servers.
+    /// Closes the connections to all servers.
     ///
     /// # Errors
     /// When a thread has ended.
@@ -124,7 +115,7 @@ impl Client {
 }
 
 fn serve(workload: &Workload, orders: &Receiver<Command>, answers: &Sender<io::Result<Slice>>) {
-    let mut fleets = [None, None];
+    let mut fleets = Vec::new();
     while let Ok(command) = orders.recv() {
         if answers.send(obey(command, workload, &mut fleets)).is_err() {
             return;
@@ -132,18 +123,19 @@ fn serve(workload: &Workload, orders: &Receiver<Command>, answers: &Sender<io::R
     }
 }
 
-fn obey(command: Command, workload: &Workload, fleets: &mut [Option<Fleet>; 2]) -> io::Result<Slice> {
+fn obey(command: Command, workload: &Workload, fleets: &mut Vec<Option<Fleet>>) -> io::Result<Slice> {
     match command {
-        Command::Connect(side, address) => {
-            fleets[side as usize] = Some(Fleet::connect(address, workload)?);
+        Command::Connect(server, address) => {
+            fleets.resize_with(fleets.len().max(server + 1), || None);
+            fleets[server] = Some(Fleet::connect(address, workload)?);
             Ok(Slice::empty())
         }
-        Command::Run(side, duration) => match &mut fleets[side as usize] {
-            Some(fleet) => slice(fleet, duration),
-            None => Err(io::Error::other("a slice was begun before connecting")),
+        Command::Run(server, duration) => match fleets.get_mut(server) {
+            Some(Some(fleet)) => slice(fleet, duration),
+            _ => Err(io::Error::other("a slice was begun before connecting")),
         },
         Command::Disconnect => {
-            *fleets = [None, None];
+            fleets.clear();
             Ok(Slice::empty())
         }
     }

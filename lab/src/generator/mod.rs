@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-pub use clients::{Clients, Side};
+pub use clients::Clients;
 pub use fault::Faults;
 pub use fleet::Fleet;
 

@@ -1,23 +1,35 @@
-//! Reports as a person reads them.
+//! Reports as a person reads them on a terminal.
 
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use super::{LoadReport, Ratio, Report, Side};
-use crate::environment::Machine;
+use super::words::{count, interval, load_of, lost, machine, notes, number, servers, shown, statistics};
+use super::{LoadReport, Row};
 use crate::figures::Figure;
 
 /// A comparison: what was run where, a row per figure, and what the clients
 /// cost.
 #[must_use]
-pub fn comparison(report: &Report) -> String {
-    let mut text = header(report);
-    for warning in &report.environment.placement.warnings {
+pub fn row(row: &Row) -> String {
+    let mut text = servers(row);
+    let placement = &row.environment.placement;
+    let _ = write!(
+        text,
+        "\n{}; {}\n{}; {placement}",
+        load_of(&row.environment.plan),
+        statistics(row),
+        machine(&row.environment.machine)
+    );
+    if let Some(steal) = row.environment.steal_percent {
+        let _ = write!(text, "; steal {steal:.1} %");
+    }
+    for warning in &placement.warnings {
         let _ = write!(text, "\n!! {}", warning.to_uppercase());
     }
-    let _ = write!(text, "\n\n{}\n", figures(report));
-    for note in notes(report) {
+    let figures = if row.systems.len() == 2 { pair(row) } else { many(row) };
+    let _ = write!(text, "\n\n{figures}\n");
+    for note in notes(row) {
         let _ = write!(text, "\n{note}");
     }
     text
@@ -45,103 +57,51 @@ pub fn load(report: &LoadReport) -> String {
     )
 }
 
-fn header(report: &Report) -> String {
-    let plan = &report.environment.plan;
-    let mut text =
-        format!("A = {} ({}), B = {} ({})\n", report.a.name, report.a.driver, report.b.name, report.b.driver);
-    let (connections, workers) = (count(plan.connections, "connection"), count(plan.workers, "worker"));
-    let _ = write!(text, "{connections} x {} B, {workers}", plan.bytes);
-    if plan.requests_per_connection > 0 {
-        let _ = write!(text, ", a new connection after {} requests", plan.requests_per_connection);
-    }
-    if let Some(limit) = plan.limit {
-        let _ = write!(text, ", limit {limit}");
-    }
-    if let Some(policy) = &plan.placement_policy {
-        let _ = write!(text, ", placement {policy}");
-    }
-    let _ = write!(
-        text,
-        "; {} pairs of 2 x {} s, {} restarts, seed {}\n{}; {}",
-        plan.pairs,
-        plan.slice_seconds,
-        plan.restarts,
-        report.environment.seed,
-        machine(&report.environment.machine),
-        report.environment.placement,
-    );
-    if let Some(steal) = report.environment.steal_percent {
-        let _ = write!(text, "; steal {steal:.1} %");
-    }
-    text
-}
-
-fn machine(machine: &Machine) -> String {
-    let versions: Vec<_> =
-        machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    format!(
-        "{}{}\n{}, {}, Linux {}, TCP {}",
-        versions.join(", "),
-        machine.commit.as_ref().map_or_else(String::new, |commit| format!(", commit {commit}")),
-        machine.cpu,
-        count(machine.cores.len(), "core"),
-        machine.kernel,
-        machine.congestion_control,
-    )
-}
-
-fn figures(report: &Report) -> Table {
+/// Two servers side by side.
+fn pair(row: &Row) -> Table {
     let mut table = new_table();
-    table.set_header([
-        "",
-        &format!("A {}", report.a.name),
-        &format!("B {}", report.b.name),
-        "B/A",
-        "95 % interval",
-        "verdict",
-    ]);
-    for figure in Figure::ALL {
-        let value = |side: &Side| shown(figure, side.figures.get(figure.key()).copied().flatten());
-        let (ratio, interval, verdict) = match report.ratios.get(figure.key()) {
-            Some(ratio) => (number(ratio.median), interval(ratio), verdict(ratio, report)),
-            None => (number(None), number(None), String::new()),
-        };
+    let name = |side: &str, system: usize| format!("{side} {}", row.systems[system].name);
+    table.set_header(["", &name("A", 0), &name("B", 1), "B/A", "95 % interval", "verdict"]);
+    for figure in row.figures() {
+        let ratio = row.comparisons[0].ratio(figure);
         table.add_row([
             figure.label().to_owned(),
-            value(&report.a),
-            value(&report.b),
-            ratio,
-            interval,
-            verdict,
+            shown(figure, row.systems[0].figure(figure)),
+            shown(figure, row.systems[1].figure(figure)),
+            number(ratio.and_then(|ratio| ratio.median)),
+            interval(ratio),
+            ratio.map_or_else(String::new, |ratio| ratio.short_verdict()),
         ]);
     }
-    table.add_row(["lost requests", &lost(&report.a), &lost(&report.b)]);
+    table.add_row(["lost requests", &lost(&row.systems[0]), &lost(&row.systems[1])]);
     align_numbers(&mut table, 1..5);
     table
 }
 
-fn notes(report: &Report) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(failure) = &report.failure {
-        notes.push(format!("FAILED: {failure}"));
-    }
-    let cost = |side: &Side| {
-        let value = |figure: Figure| side.figures.get(figure.key()).copied().flatten();
-        Some(value(Figure::ClientCpu)? / value(Figure::ServerCpu)?)
-    };
-    if let (Some(a), Some(b)) = (cost(&report.a), cost(&report.b)) {
-        notes
-            .push(format!("Per request the clients cost {a:.2} of what A costs and {b:.2} of what B costs."));
-        if a.max(b) > 1.0 {
-            notes.push("The clients, not the server, may limit requests/s.".to_owned());
+/// Each server under the first one, figure by figure.
+fn many(row: &Row) -> Table {
+    let mut table = new_table();
+    table.set_header(["", "server", "", "ratio", "95 % interval", "verdict"]);
+    for figure in row.figures() {
+        for (index, system) in row.systems.iter().enumerate() {
+            let comparison = index.checked_sub(1).and_then(|index| row.comparisons.get(index));
+            let ratio = comparison.and_then(|comparison| comparison.ratio(figure));
+            table.add_row([
+                if index == 0 { figure.label().to_owned() } else { String::new() },
+                system.name.clone(),
+                shown(figure, system.figure(figure)),
+                ratio.map_or_else(String::new, |ratio| number(ratio.median)),
+                ratio.map_or_else(String::new, |ratio| interval(Some(ratio))),
+                ratio.map_or_else(String::new, |ratio| ratio.short_verdict()),
+            ]);
         }
     }
-    notes.push(
-        "A ratio is the median over the pairs; a difference is claimed only where the 99 % \
-         interval excludes 1."
-            .to_owned(),
-    );
-    notes
+    for (index, system) in row.systems.iter().enumerate() {
+        let label = if index == 0 { "lost requests" } else { "" };
+        table.add_row([label, &system.name, &lost(system)]);
+    }
+    align_numbers(&mut table, 2..5);
+    table
 }
 
 fn new_table() -> Table {
@@ -155,41 +115,6 @@ fn align_numbers(table: &mut Table, columns: std::ops::Range<usize>) {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-    }
-}
-
-fn count(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-fn shown(figure: Figure, value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| figure.show(value))
-}
-
-fn number(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
-}
-
-fn interval(ratio: &Ratio) -> String {
-    match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) if high < 100.0 => format!("{low:.3} .. {high:.3}"),
-        (Some(low), _) => format!("{low:.3} .. any"),
-        _ => "-".to_owned(),
-    }
-}
-
-/// The reason of a failure stands once below the table, not in every row.
-fn verdict(ratio: &Ratio, report: &Report) -> String {
-    match report.failure {
-        Some(_) => "FAILED".to_owned(),
-        None => ratio.verdict.clone(),
-    }
-}
-
-fn lost(side: &Side) -> String {
-    match side.failed_slices {
-        0 => side.errors.to_string(),
-        failed => format!("{} in {failed} of {} slices", side.errors, side.slices),
     }
 }
 

@@ -1,0 +1,163 @@
+//! What a comparison has measured.
+
+use crate::accounting::Spent;
+use crate::figures::{Figure, Figures};
+use crate::generator::Slice;
+use crate::statistics::{Estimate, Resamples, estimate};
+
+/// What has been measured so far.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The servers in the order of the plan, each over its clean slices.
+    pub systems: Vec<Measured>,
+    /// The rounds, grouped by restart.
+    pub restarts: Vec<Vec<Round>>,
+    seed: u64,
+}
+
+/// A server over all its clean slices.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Measured {
+    /// What drives its sockets, as it says itself.
+    pub driver: String,
+    /// What the clients measured.
+    pub clients: Slice,
+    /// What the server used.
+    pub server: Spent,
+    /// Slices run, with those to warm up.
+    pub slices: usize,
+    /// Slices in which requests were lost; they are in no figure.
+    pub failed: Slice,
+    /// How many of them.
+    pub failed_slices: usize,
+}
+
+/// One slice of each server, side by side in time; the figures of a slice that
+/// lost requests are missing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Round {
+    /// The figures, in the order of the plan.
+    pub figures: Vec<Option<Figures>>,
+}
+
+/// One slice of one server, as it was measured.
+pub(super) struct Sample {
+    pub(super) slice: Slice,
+    pub(super) spent: Spent,
+}
+
+impl Outcome {
+    pub(super) fn new(drivers: impl Iterator<Item = &'static str>, seed: u64) -> Self {
+        Self { systems: drivers.map(Measured::nothing).collect(), restarts: Vec::new(), seed }
+    }
+
+    /// How many rounds there are.
+    #[must_use]
+    pub fn rounds(&self) -> usize {
+        self.restarts.iter().map(Vec::len).sum()
+    }
+
+    /// The ratio of a figure of a server to that of the first one; none if they
+    /// have no clean round together. Its intervals hold for all servers at once.
+    #[must_use]
+    pub fn estimate(&self, system: usize, figure: Figure, resamples: Resamples) -> Option<Estimate> {
+        let ratios =
+            |rounds: &Vec<Round>| rounds.iter().filter_map(|round| round.log_ratio(system, figure)).collect();
+        let restarts: Vec<_> = self.restarts.iter().map(ratios).collect();
+        estimate(&restarts, self.systems.len().saturating_sub(1), resamples, self.seed)
+    }
+
+    /// What was lost, if anything was, with the names of the servers.
+    #[must_use]
+    pub fn failure(&self, names: &[String]) -> Option<String> {
+        let told = names.iter().zip(&self.systems).filter_map(|(name, system)| {
+            let failure = system.failure()?;
+            Some(format!("{name}: {failure}"))
+        });
+        let told: Vec<_> = told.collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// Adds a slice; its figures if it was clean.
+    pub(super) fn add(&mut self, system: usize, sample: &Sample) -> Option<Figures> {
+        self.systems[system].add(sample)
+    }
+}
+
+impl Measured {
+    fn nothing(driver: &str) -> Self {
+        Self {
+            driver: driver.to_owned(),
+            clients: Slice::empty(),
+            server: Spent::default(),
+            slices: 0,
+            failed: Slice::empty(),
+            failed_slices: 0,
+        }
+    }
+
+    /// Its figures over all clean slices.
+    #[must_use]
+    pub fn figures(&self) -> Option<Figures> {
+        Figures::new(&self.clients, self.server)
+    }
+
+    /// What it lost, if anything.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        (self.failed_slices > 0)
+            .then(|| format!("{} in {} of {} slices", self.failed.faults, self.failed_slices, self.slices))
+    }
+
+    /// A slice to warm up: it counts only if it fails.
+    pub(super) fn warm_up(&mut self, sample: &Sample) {
+        self.slices += 1;
+        if sample.figures().is_none() {
+            self.fail(sample);
+        }
+    }
+
+    fn add(&mut self, sample: &Sample) -> Option<Figures> {
+        self.slices += 1;
+        let figures = sample.figures();
+        match figures {
+            Some(_) => {
+                self.clients.append(&sample.slice);
+                self.server.cpu += sample.spent.cpu;
+                self.server.switches += sample.spent.switches;
+                self.server.threads_ended += sample.spent.threads_ended;
+            }
+            None => self.fail(sample),
+        }
+        figures
+    }
+
+    fn fail(&mut self, sample: &Sample) {
+        self.failed_slices += 1;
+        self.failed.append(&sample.slice);
+    }
+}
+
+impl Round {
+    fn log_ratio(&self, system: usize, figure: Figure) -> Option<f64> {
+        let figures = |system: usize| self.figures.get(system)?.as_ref();
+        figures(system)?.log_ratio(figures(0)?, figure)
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.figures.iter().all(Option::is_some)
+    }
+}
+
+impl Sample {
+    /// Its figures, unless it lost requests.
+    fn figures(&self) -> Option<Figures> {
+        if self.slice.faults.total() > 0 {
+            return None;
+        }
+        Figures::new(&self.slice, self.spent)
+    }
+}

@@ -1,0 +1,221 @@
+//! A finished comparison, told as data: everything that any form of output needs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Ratio, Values, by_key};
+use crate::comparison::{Measured, Measurement, Outcome, Round};
+use crate::environment::Machine;
+use crate::figures::Figure;
+use crate::generator::{Faults, Slice};
+use crate::placement::Placement;
+use crate::plan::{Plan, PlanOptions};
+
+/// A comparison of servers under one load.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Row {
+    /// Where, with what, and on what it was run.
+    pub environment: Environment,
+    /// The servers, in the order of the plan.
+    pub systems: Vec<SystemResult>,
+    /// Every server but the first, over the first.
+    pub comparisons: Vec<Comparison>,
+    /// The first server over itself: what a ratio is on this machine when there
+    /// is no difference.
+    pub noise: Option<BTreeMap<String, Ratio>>,
+    /// What was lost, if anything was.
+    pub failure: Option<String>,
+    /// Every round, in the order in which they were run.
+    pub samples: Vec<Sample>,
+}
+
+/// What a comparison must be read with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Environment {
+    /// The machine and the software.
+    #[serde(flatten)]
+    pub machine: Machine,
+    /// Who ran where.
+    pub placement: Placement,
+    /// The share of all cores' time that the hypervisor gave to somebody else
+    /// during the run, in percent.
+    pub steal_percent: Option<f64>,
+    /// What was asked for.
+    pub plan: PlanOptions,
+    /// What all random choices were made from.
+    pub seed: u64,
+}
+
+/// One of the servers. Figures are missing if no slice was clean.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SystemResult {
+    /// Its name.
+    pub name: String,
+    /// What drove its sockets.
+    pub driver: String,
+    /// The figures over all clean slices, by [`Figure::key`].
+    #[serde(flatten)]
+    pub figures: Values,
+    /// Requests with the right reply, in clean slices.
+    pub requests: u64,
+    /// Requests lost.
+    pub errors: u64,
+    /// What happened to them.
+    pub faults: Faults,
+    /// Slices run, with those to warm up.
+    pub slices: usize,
+    /// Slices in which requests were lost.
+    pub failed_slices: usize,
+    /// Threads that ended during a slice; what they used since its start is in
+    /// no figure.
+    pub threads_ended: usize,
+    /// How long the replies took.
+    pub percentiles: Vec<Percentile>,
+}
+
+/// So many percent of the replies came within so many microseconds.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Percentile {
+    /// How many of a hundred replies.
+    pub percent: f64,
+    /// Microseconds.
+    pub us: f64,
+}
+
+/// One server over the first one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The server.
+    pub system: String,
+    /// The one that it is compared with.
+    pub with: String,
+    /// The ratio of every figure, by [`Figure::key`].
+    pub ratios: BTreeMap<String, Ratio>,
+}
+
+/// One slice of each server, side by side in time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Sample {
+    /// The restart that it belongs to, from 0 on.
+    pub restart: usize,
+    /// The figures of each server, in the order of the plan; none where requests
+    /// were lost.
+    pub systems: Vec<Option<Values>>,
+}
+
+impl Row {
+    /// Everything that is known after a comparison. `options` is what the plan
+    /// was made from.
+    #[must_use]
+    pub fn new(
+        options: &PlanOptions,
+        plan: &Plan,
+        measurement: &Measurement,
+        machine: Machine,
+        steal_percent: Option<f64>,
+    ) -> Self {
+        let outcome = &measurement.outcome;
+        let names: Vec<_> = plan.systems.iter().map(|system| system.name.to_owned()).collect();
+        Self {
+            environment: Environment {
+                machine,
+                placement: plan.placement.clone(),
+                steal_percent,
+                plan: PlanOptions { workload: plan.workload.clone().into(), ..options.clone() },
+                seed: plan.seed,
+            },
+            systems: names.iter().zip(&outcome.systems).map(SystemResult::new).collect(),
+            comparisons: (1..names.len()).map(|system| Comparison::new(outcome, &names, system)).collect(),
+            noise: measurement.noise.as_ref().map(|noise| ratios(noise, 1, "the second process")),
+            failure: outcome.failure(&names),
+            samples: samples(outcome),
+        }
+    }
+
+    /// The figures that are known of any server, in the order in which they are
+    /// shown.
+    pub fn figures(&self) -> impl Iterator<Item = Figure> + '_ {
+        let is_known = |figure: &Figure| self.systems.iter().any(|system| system.figure(*figure).is_some());
+        let is_all_lost = self.systems.iter().all(|system| system.requests == 0);
+        Figure::ALL.into_iter().filter(move |figure| is_all_lost || is_known(figure))
+    }
+}
+
+impl SystemResult {
+    fn new((name, measured): (&String, &Measured)) -> Self {
+        Self {
+            name: name.clone(),
+            driver: measured.driver.clone(),
+            figures: by_key(measured.figures()),
+            requests: measured.clients.requests,
+            errors: measured.failed.faults.total(),
+            faults: measured.failed.faults.clone(),
+            slices: measured.slices,
+            failed_slices: measured.failed_slices,
+            threads_ended: measured.server.threads_ended,
+            percentiles: percentiles(&measured.clients),
+        }
+    }
+
+    /// A figure, if it could be measured.
+    #[must_use]
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
+        self.figures.get(figure.key()).copied().flatten()
+    }
+}
+
+impl Comparison {
+    fn new(outcome: &Outcome, names: &[String], system: usize) -> Self {
+        let subject = if names.len() == 2 { "B" } else { &names[system] };
+        Self {
+            system: names[system].clone(),
+            with: names[0].clone(),
+            ratios: ratios(outcome, system, subject),
+        }
+    }
+
+    /// The ratio of a figure.
+    #[must_use]
+    pub fn ratio(&self, figure: Figure) -> Option<&Ratio> {
+        self.ratios.get(figure.key())
+    }
+}
+
+fn ratios(outcome: &Outcome, system: usize, subject: &str) -> BTreeMap<String, Ratio> {
+    let ratio = |figure: Figure| (figure.key().to_owned(), Ratio::new(outcome, system, subject, figure));
+    Figure::ALL.into_iter().map(ratio).collect()
+}
+
+fn samples(outcome: &Outcome) -> Vec<Sample> {
+    let sample = |restart: usize, round: &Round| Sample {
+        restart,
+        systems: round.figures.iter().map(|figures| figures.map(|figures| by_key(Some(figures)))).collect(),
+    };
+    let of_restart = |(restart, rounds): (usize, &Vec<Round>)| {
+        rounds.iter().map(|round| sample(restart, round)).collect::<Vec<_>>()
+    };
+    outcome.restarts.iter().enumerate().flat_map(of_restart).collect()
+}
+
+/// The latencies at ever higher percentiles, as far as there are replies for
+/// them.
+fn percentiles(slice: &Slice) -> Vec<Percentile> {
+    let value = |&percent: &f64| Percentile {
+        percent,
+        us: slice.latencies.value_at_quantile(percent / 100.0) as f64 / 1e3,
+    };
+    let known = |percent: &&f64| slice.requests as f64 * (1.0 - **percent / 100.0) >= 1.0;
+    PERCENTS.iter().filter(known).map(value).collect()
+}
+
+const PERCENTS: [f64; 19] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.9, 99.95,
+    99.99, 99.999,
+];
