@@ -8,7 +8,7 @@ use corepool_lab::cores::Cores;
 use corepool_lab::load::LoadOptions;
 use corepool_lab::plan::{PlanOptions, StatisticsOptions};
 use corepool_lab::serve::ServeOptions;
-use corepool_lab::serve::registry::SYSTEMS;
+use corepool_lab::serve::registry;
 use corepool_lab::statistics::Precision;
 use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOptions};
 
@@ -259,6 +259,6 @@ fn resolve(text: &str) -> Result<SocketAddr, String> {
 
 fn systems() -> String {
     let lines =
-        SYSTEMS.iter().map(|system| format!("  {:22}{}, {}", system.name, system.about, system.driver));
+        registry::systems().map(|system| format!("  {:22}{}, {}", system.name, system.about, system.driver));
     format!("Servers:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }

@@ -133,6 +133,17 @@ pub fn pin_current_thread(core: usize) -> io::Result<()> {
         .map_err(|error| io::Error::other(format!("cannot pin a thread to core {core}: {error}")))
 }
 
+/// Keeps the calling thread, and those that it starts, on these cores.
+///
+/// # Errors
+/// When one of them does not exist or the affinity mask allows none.
+pub fn confine_current_thread(cores: &Cores) -> io::Result<()> {
+    let mut mask = CpuSet::new();
+    cores.iter().for_each(|core| mask.set(core));
+    sched_setaffinity(None, &mask)
+        .map_err(|error| io::Error::other(format!("cannot keep a thread on core {cores}: {error}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

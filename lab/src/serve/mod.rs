@@ -2,7 +2,9 @@
 //! a process of its own.
 //!
 //! [`registry`] lists them by name; one file per server has its loop;
-//! `workers` gives the hand-written ones their pinned threads and listeners.
+//! `workers` gives the hand-written ones their pinned threads and listeners;
+//! `session` is what all of them do with what they receive, and `wire` how
+//! the runtimes by hand do it.
 //! Starting such a process from the lab and ending it is [`crate::servers`].
 //!
 //! A process that serves says so in one line of JSON on its standard output,
@@ -12,10 +14,14 @@
 mod compio_raw;
 mod epoll;
 mod framework;
+mod heavy;
 mod monoio_raw;
 pub mod registry;
 mod ring;
+pub(crate) mod session;
 mod tokio_raw;
+mod uring;
+mod wire;
 mod workers;
 
 use std::io::{self, Read, Write};
