@@ -2,13 +2,14 @@
 //! again, running `serve`.
 //!
 //! A child ends when its standard input does, so none outlives the lab, even if
-//! the lab is killed.
+//! the lab is killed. One that runs a command ends that first.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -59,10 +60,10 @@ impl Server {
         &self.ready.driver
     }
 
-    /// Its process.
+    /// Its process, or the first one of a command.
     #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+    pub const fn pid(&self) -> u32 {
+        self.ready.pid
     }
 
     /// Where it listens.
@@ -169,7 +170,16 @@ fn await_ready(child: &mut Child) -> io::Result<Option<(Ready, SocketAddr)>> {
     }))
 }
 
+/// Lets the child end what it has started, and itself; kills it if it does not.
 fn end(child: &mut Child) -> io::Result<ExitStatus> {
+    drop(child.stdin.take());
+    let deadline = Instant::now() + END_WITHIN;
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
     child.kill()?;
     child.wait()
 }
@@ -187,6 +197,9 @@ fn said(name: &str, stderr: Option<ChildStderr>) -> String {
 }
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// More than a command is given to end.
+const END_WITHIN: Duration = Duration::from_secs(4);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {

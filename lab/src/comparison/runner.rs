@@ -70,7 +70,7 @@ impl<'a, W: FnMut(&Outcome)> Runner<'a, W> {
     fn start_servers(&mut self) -> Result<Vec<Server>, ComparisonError> {
         let mut servers = Vec::new();
         for system in self.random_order() {
-            let name = self.plan.systems[system].name;
+            let name = &self.plan.systems[system].name;
             let server = Server::start(&self.plan.executable, name, &self.plan.serve)?;
             server.driver().clone_into(&mut self.outcome.systems[system].driver);
             self.clients.connect(system, server.address())?;

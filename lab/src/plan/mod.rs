@@ -11,7 +11,8 @@ use crate::cores::Cores;
 use crate::descriptors::{self, DescriptorError};
 use crate::placement::{Placement, PlacementError, check_allowed};
 use crate::serve::ServeOptions;
-use crate::serve::registry::{self, System, UnknownSystem};
+use crate::serve::registry::UnknownSystem;
+use crate::serve::subject::Subject;
 use crate::statistics::Precision;
 use crate::workload::{Workload, WorkloadError};
 
@@ -22,7 +23,7 @@ pub use options::{PlacementOptions, PlanOptions, ServerOptions, StatisticsOption
 #[non_exhaustive]
 pub struct Plan {
     /// The servers, at least two; all others are compared with the first.
-    pub systems: Vec<&'static System>,
+    pub systems: Vec<Subject>,
     /// What each of them is told.
     pub serve: ServeOptions,
     /// What the clients do.
@@ -55,7 +56,7 @@ impl Plan {
     /// or there are not enough descriptors for so many connections.
     pub fn new(options: PlanOptions) -> Result<Self, PlanError> {
         let PlanOptions { systems, workload, servers, placement, statistics, executable } = options;
-        let systems = systems.iter().map(|name| registry::find(name)).collect::<Result<Vec<_>, _>>()?;
+        let systems = systems.iter().map(|name| name.parse()).collect::<Result<Vec<_>, _>>()?;
         within("the number of servers", systems.len(), SYSTEMS)?;
         let workers = within("--workers", servers.workers, WORKERS)?;
         let restarts = within("--restarts", statistics.restarts, RESTARTS)?;
@@ -106,9 +107,9 @@ impl Plan {
     /// A short run of the first server against itself, if one is asked for.
     #[must_use]
     pub fn noise(&self) -> Option<Self> {
-        let first = *self.systems.first()?;
+        let first = self.systems.first()?;
         self.measures_noise.then(|| Self {
-            systems: vec![first, first],
+            systems: vec![first.clone(), first.clone()],
             pairs: self.restarts * NOISE_PAIRS.min(self.rounds(0)),
             until: None,
             budget: None,

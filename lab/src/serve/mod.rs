@@ -1,7 +1,8 @@
 //! The servers under test, and `corepool-lab serve`, which runs one of them in
 //! a process of its own.
 //!
-//! [`registry`] lists them by name; one file per server has its loop;
+//! [`registry`] lists them by name, and [`subject`] is what a user may name
+//! instead, a `command` included; one file per server has its loop;
 //! `workers` gives the hand-written ones their pinned threads and listeners;
 //! `session` is what all of them do with what they receive, and `wire` how
 //! the runtimes by hand do it.
@@ -11,6 +12,7 @@
 //! and ends as soon as its standard input does, so that it never outlives the
 //! lab, however the lab ends.
 
+mod command;
 mod compio_raw;
 mod epoll;
 mod framework;
@@ -19,6 +21,7 @@ mod monoio_raw;
 pub mod registry;
 mod ring;
 pub(crate) mod session;
+pub mod subject;
 mod tokio_raw;
 mod uring;
 mod wire;
@@ -33,6 +36,8 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use self::command::Running;
+use self::subject::Subject;
 use crate::cores::Cores;
 use crate::workload::Service;
 
@@ -80,13 +85,13 @@ impl Default for ServeOptions {
 pub struct Ready {
     /// Always true.
     pub ready: bool,
-    /// The server's name in the [`registry`].
+    /// The server's name in the [`registry`], or the command line.
     pub name: String,
-    /// What drives its sockets: `epoll` or `io_uring`.
+    /// What drives its sockets: `epoll`, `io_uring`, or `unknown` for a command.
     pub driver: String,
     /// Where it listens.
     pub addresses: Vec<SocketAddr>,
-    /// Its process.
+    /// Its process, or the first one of a command.
     pub pid: u32,
 }
 
@@ -109,17 +114,23 @@ pub(crate) enum Stop {
 /// # Errors
 /// When the server is unknown, cannot start, or stops by itself.
 pub fn serve(name: &str, options: &ServeOptions) -> Result<(), ServeError> {
-    let system = registry::find(name)?;
+    let subject: Subject = name.parse()?;
     let (stop, stopped) = mpsc::channel();
     watch_signals(stop.clone())?;
-    let addresses = (system.start)(options, &stop)
-        .map_err(|reason| ServeError::Start { name: name.to_owned(), reason })?;
+    let refused = |reason| ServeError::Start { name: name.to_owned(), reason };
+    // It ends when this function does, however that ends.
+    let command = Subject::is_command(name).then(|| Running::start(name, options, &stop));
+    let command = command.transpose().map_err(refused)?;
+    let (addresses, pid) = match &command {
+        Some(command) => (vec![command.address], command.pid()),
+        None => ((registry::find(name)?.start)(options, &stop).map_err(refused)?, std::process::id()),
+    };
     announce(&Ready {
         ready: true,
         name: name.to_owned(),
-        driver: system.driver.to_owned(),
+        driver: subject.driver.to_owned(),
         addresses,
-        pid: std::process::id(),
+        pid,
     })?;
     watch_input(stop)?;
     match stopped.recv() {
