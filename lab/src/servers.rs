@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::accounting::{self, AccountingError, Counted, Counters, Usage};
 use crate::serve::{Ready, ServeOptions};
 
 /// A running server; it is killed when this is dropped.
@@ -22,6 +23,8 @@ pub struct Server {
     child: Child,
     ready: Ready,
     address: SocketAddr,
+    counters: Counters,
+    resident_bytes_at_start: u64,
 }
 
 impl Server {
@@ -38,7 +41,7 @@ impl Server {
             .spawn()
             .map_err(|source| ServerError::Spawn { executable: executable.display().to_string(), source })?;
         match await_ready(&mut child) {
-            Ok(Some((ready, address))) => Ok(Self { name: name.to_owned(), child, ready, address }),
+            Ok(Some((ready, address))) => Self::new(name, child, ready, address),
             Ok(None) => {
                 let status = end(&mut child)?;
                 Err(ServerError::Start {
@@ -52,6 +55,44 @@ impl Server {
                 Err(error.into())
             }
         }
+    }
+
+    fn new(name: &str, child: Child, ready: Ready, address: SocketAddr) -> Result<Self, ServerError> {
+        let counters = Counters::attach(&[], &[]);
+        let (name, resident_bytes_at_start) = (name.to_owned(), 0);
+        let mut server = Self { name, child, ready, address, counters, resident_bytes_at_start };
+        server.resident_bytes_at_start = server.usage()?.resident_bytes();
+        Ok(server)
+    }
+
+    /// What it has used so far, read when it has nothing to do.
+    ///
+    /// # Errors
+    /// When it has ended, or its figures cannot be read.
+    pub fn usage(&mut self) -> Result<Usage, ServerError> {
+        self.check()?;
+        match Usage::when_idle(self.pid()) {
+            Ok(usage) => Ok(usage.with(self.counters.read())),
+            Err(error) => {
+                self.check()?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Counts these from now on, where that is possible, and nothing else.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn count(&mut self, wanted: &[Counted]) -> Result<(), ServerError> {
+        self.counters = Counters::attach(&accounting::threads(self.pid())?, wanted);
+        Ok(())
+    }
+
+    /// The memory that it had before the first connection.
+    #[must_use]
+    pub const fn resident_bytes_at_start(&self) -> u64 {
+        self.resident_bytes_at_start
     }
 
     /// What drives its sockets, as it says itself.
@@ -127,6 +168,9 @@ pub enum ServerError {
         /// What it said.
         reason: String,
     },
+    /// What it has used could not be read.
+    #[error(transparent)]
+    Accounting(#[from] AccountingError),
     /// The pipes to it or the wait for it failed.
     #[error("cannot talk to a server: {0}")]
     Pipe(#[from] io::Error),

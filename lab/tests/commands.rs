@@ -4,8 +4,7 @@ mod support;
 
 use support::{LAB, errors, json, lab};
 
-const TINY: [&str; 6] =
-    ["--pairs=2", "--restarts=2", "--slice=0.02", "--seed=1", "--no-noise", "--json=-"];
+const TINY: [&str; 6] = ["--pairs=2", "--restarts=2", "--slice=0.02", "--seed=1", "--no-noise", "--json=-"];
 
 fn ab(a: &str, b: &str) -> std::process::Output {
     lab(&[&["ab", a, b], &TINY[..]].concat())
@@ -33,7 +32,8 @@ fn a_command_that_ends_or_does_not_listen_is_an_error_that_says_so() {
 #[test]
 fn nothing_that_a_command_has_started_is_left() {
     let mark = format!("--seed-of-test={}", std::process::id());
-    let command = format!("sh -c 'sleep 1000 & tail -f /dev/null | {LAB} serve epoll --addr={{addr}}' {mark}");
+    let command =
+        format!("sh -c 'sleep 1000 & tail -f /dev/null | {LAB} serve epoll --addr={{addr}}' {mark}");
     let output = ab("epoll", &command);
     assert!(output.status.success(), "{}", errors(&output));
     let left = procfs::process::all_processes().into_iter().flatten().filter_map(Result::ok);

@@ -16,7 +16,6 @@ mod runner;
 
 use std::io;
 
-use crate::accounting::AccountingError;
 use crate::plan::Plan;
 use crate::servers::ServerError;
 
@@ -76,9 +75,6 @@ pub enum ComparisonError {
     /// A server did not start, or ended.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The CPU time of a server could not be read.
-    #[error(transparent)]
-    Accounting(#[from] AccountingError),
     /// The clients could not go on.
     #[error("the load generator failed: {0}")]
     Clients(#[from] io::Error),

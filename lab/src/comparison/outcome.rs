@@ -1,6 +1,6 @@
 //! What a comparison has measured.
 
-use crate::accounting::Spent;
+use crate::accounting::{PerRequest, Spent};
 use crate::figures::{Figure, Figures};
 use crate::generator::Slice;
 use crate::statistics::{Estimate, Resamples, estimate};
@@ -26,6 +26,10 @@ pub struct Measured {
     pub clients: Slice,
     /// What the server used.
     pub server: Spent,
+    /// Memory that the server got since before the first connection, at most.
+    pub grown_bytes: u64,
+    /// The clean slices to warm up, in which system calls were counted.
+    pub warm_up: (Slice, Spent),
     /// Slices run, with those to warm up.
     pub slices: usize,
     /// Slices in which requests were lost; they are in no figure.
@@ -47,6 +51,8 @@ pub struct Round {
 pub(super) struct Sample {
     pub(super) slice: Slice,
     pub(super) spent: Spent,
+    /// Memory that the server has got since before the first connection.
+    pub(super) grown_bytes: u64,
 }
 
 impl Outcome {
@@ -93,6 +99,8 @@ impl Measured {
             driver: driver.to_owned(),
             clients: Slice::empty(),
             server: Spent::default(),
+            grown_bytes: 0,
+            warm_up: (Slice::empty(), Spent::default()),
             slices: 0,
             failed: Slice::empty(),
             failed_slices: 0,
@@ -105,6 +113,19 @@ impl Measured {
         Figures::new(&self.clients, self.server)
     }
 
+    /// What the server used for each request.
+    #[must_use]
+    pub fn server_per_request(&self) -> PerRequest {
+        let (warm_up, spent) = &self.warm_up;
+        PerRequest::new(&self.server, self.clients.requests).with_system_calls(spent, warm_up.requests)
+    }
+
+    /// What the clients used for each request.
+    #[must_use]
+    pub fn clients_per_request(&self) -> PerRequest {
+        PerRequest::new(&self.clients.spent, self.clients.requests)
+    }
+
     /// What it lost, if anything.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
@@ -115,8 +136,12 @@ impl Measured {
     /// A slice to warm up: it counts only if it fails.
     pub(super) fn warm_up(&mut self, sample: &Sample) {
         self.slices += 1;
-        if sample.figures().is_none() {
-            self.fail(sample);
+        match sample.figures() {
+            Some(_) => {
+                self.warm_up.0.append(&sample.slice);
+                self.warm_up.1.append(&sample.spent);
+            }
+            None => self.fail(sample),
         }
     }
 
@@ -126,9 +151,8 @@ impl Measured {
         match figures {
             Some(_) => {
                 self.clients.append(&sample.slice);
-                self.server.cpu += sample.spent.cpu;
-                self.server.switches += sample.spent.switches;
-                self.server.threads_ended += sample.spent.threads_ended;
+                self.server.append(&sample.spent);
+                self.grown_bytes = self.grown_bytes.max(sample.grown_bytes);
             }
             None => self.fail(sample),
         }

@@ -7,7 +7,7 @@ use fastrand::Rng;
 
 use super::ComparisonError;
 use super::outcome::{Outcome, Round, Sample};
-use crate::accounting::Usage;
+use crate::accounting::Counted;
 use crate::figures::Figure;
 use crate::generator::Clients;
 use crate::plan::Plan;
@@ -51,8 +51,11 @@ impl<'a, W: FnMut(&Outcome)> Runner<'a, W> {
         self.outcome.restarts.push(Vec::new());
         let mut servers = self.start_servers()?;
         for system in self.random_order() {
-            let sample = self.slice(system, &mut servers[system])?;
+            let server = &mut servers[system];
+            server.count(&Counted::ALL)?;
+            let sample = self.slice(system, server)?;
             self.outcome.systems[system].warm_up(&sample);
+            server.count(Counted::HARDWARE)?;
         }
         let mut order = self.random_order();
         for _ in 0..rounds {
@@ -94,10 +97,11 @@ impl<'a, W: FnMut(&Outcome)> Runner<'a, W> {
     }
 
     fn slice(&self, system: usize, server: &mut Server) -> Result<Sample, ComparisonError> {
-        let before = usage(server)?;
+        let before = server.usage()?;
         let slice = self.clients.run(system, self.plan.slice)?;
-        let spent = usage(server)?.since(&before);
-        Ok(Sample { slice, spent })
+        let spent = server.usage()?.since(&before);
+        let grown_bytes = spent.resident_bytes.saturating_sub(server.resident_bytes_at_start());
+        Ok(Sample { slice, spent, grown_bytes })
     }
 
     fn random_order(&mut self) -> Vec<usize> {
@@ -126,19 +130,6 @@ impl<'a, W: FnMut(&Outcome)> Runner<'a, W> {
     /// Whether going on would only lose more requests.
     const fn is_hopeless(&self) -> bool {
         self.failed_in_a_row >= FAILED_ROUNDS_MAX
-    }
-}
-
-/// What a server has used so far; if that cannot be read because it has ended,
-/// then that is the error.
-fn usage(server: &mut Server) -> Result<Usage, ComparisonError> {
-    server.check()?;
-    match Usage::when_idle(server.pid()) {
-        Ok(usage) => Ok(usage),
-        Err(error) => {
-            server.check()?;
-            Err(error.into())
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::{Fleet, Slice};
+use crate::accounting::Usage;
 use crate::cores::{Cores, pin_current_thread};
 use crate::workload::Workload;
 
@@ -142,8 +143,11 @@ fn obey(command: Command, workload: &Workload, fleets: &mut Vec<Option<Fleet>>) 
 }
 
 fn slice(fleet: &mut Fleet, duration: Duration) -> io::Result<Slice> {
+    let before = Usage::of_this_thread().map_err(io::Error::other)?;
     let tally = fleet.run(duration)?;
+    let spent = Usage::of_this_thread().map_err(io::Error::other)?.since(&before);
     Ok(Slice {
+        spent,
         requests: tally.requests,
         elapsed: tally.elapsed,
         cpu: tally.cpu,

@@ -20,6 +20,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use crate::accounting::Spent;
+
 pub use clients::Clients;
 pub use fault::Faults;
 pub use fleet::Fleet;
@@ -34,6 +36,8 @@ pub struct Slice {
     pub elapsed: Duration,
     /// CPU time of the client threads.
     pub cpu: Duration,
+    /// What else the client threads used.
+    pub spent: Spent,
     /// From when each request was due to the end of its reply, in nanoseconds.
     pub latencies: Histogram<u64>,
     /// What was lost.
@@ -48,6 +52,7 @@ impl Slice {
             requests: 0,
             elapsed: Duration::ZERO,
             cpu: Duration::ZERO,
+            spent: Spent::default(),
             latencies: latencies(),
             faults: Faults::default(),
         }
@@ -68,6 +73,7 @@ impl Slice {
     fn add_counts(&mut self, other: &Self) {
         self.requests += other.requests;
         self.cpu += other.cpu;
+        self.spent.append(&other.spent);
         self.latencies += &other.latencies;
         self.faults.add(&other.faults);
     }

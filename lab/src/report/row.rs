@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Ratio, Values, by_key};
+use crate::accounting::PerRequest;
 use crate::comparison::{Measured, Measurement, Outcome, Round};
 use crate::environment::Machine;
 use crate::figures::Figure;
@@ -73,6 +74,14 @@ pub struct SystemResult {
     /// Threads that ended during a slice; what they used since its start is in
     /// no figure.
     pub threads_ended: usize,
+    /// What it used for each request.
+    pub server: PerRequest,
+    /// What its clients used for each request.
+    pub clients: PerRequest,
+    /// Memory that it had at most.
+    pub resident_bytes: u64,
+    /// Memory that it got for each connection, from before the first one on.
+    pub bytes_per_connection: f64,
     /// How long the replies took.
     pub percentiles: Vec<Percentile>,
 }
@@ -123,6 +132,8 @@ impl Row {
     ) -> Self {
         let outcome = &measurement.outcome;
         let names: Vec<_> = plan.systems.iter().map(|system| system.name.to_owned()).collect();
+        let connections = plan.workload.sockets();
+        let result = |(name, measured): (&String, &Measured)| SystemResult::new(name, measured, connections);
         Self {
             environment: Environment {
                 machine,
@@ -131,7 +142,7 @@ impl Row {
                 plan: PlanOptions { workload: plan.workload.clone().into(), ..options.clone() },
                 seed: plan.seed,
             },
-            systems: names.iter().zip(&outcome.systems).map(SystemResult::new).collect(),
+            systems: names.iter().zip(&outcome.systems).map(result).collect(),
             comparisons: (1..names.len()).map(|system| Comparison::new(outcome, &names, system)).collect(),
             noise: measurement.noise.as_ref().map(|noise| ratios(noise, 1, "the second process")),
             failure: outcome.failure(&names),
@@ -149,9 +160,9 @@ impl Row {
 }
 
 impl SystemResult {
-    fn new((name, measured): (&String, &Measured)) -> Self {
+    fn new(name: &str, measured: &Measured, connections: usize) -> Self {
         Self {
-            name: name.clone(),
+            name: name.to_owned(),
             driver: measured.driver.clone(),
             figures: by_key(measured.figures()),
             requests: measured.clients.requests,
@@ -160,6 +171,10 @@ impl SystemResult {
             slices: measured.slices,
             failed_slices: measured.failed_slices,
             threads_ended: measured.server.threads_ended,
+            server: measured.server_per_request(),
+            clients: measured.clients_per_request(),
+            resident_bytes: measured.server.resident_bytes,
+            bytes_per_connection: measured.grown_bytes as f64 / connections as f64,
             percentiles: percentiles(&measured.clients),
         }
     }
