@@ -12,6 +12,10 @@ use corepool_lab::serve::registry;
 use corepool_lab::statistics::Precision;
 use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOptions};
 
+use crate::commands::report::ReportArguments;
+use crate::commands::run::RunArguments;
+use crate::output::{JsonOutput, Output};
+
 /// Compares servers of corepool, and loads them.
 #[derive(Debug, Parser)]
 #[command(version, about, after_help = systems(), arg_required_else_help = true)]
@@ -23,7 +27,11 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Compare servers in one interleaved run
-    Ab(AbArguments),
+    Ab(Box<AbArguments>),
+    /// Run the experiment of a file; what has been measured already is kept
+    Run(RunArguments),
+    /// Show results again, in any form
+    Report(ReportArguments),
     /// Load any echo server
     Load(LoadArguments),
     /// Run one of the servers until the standard input ends
@@ -97,7 +105,7 @@ pub(crate) struct LoadArguments {
     #[arg(long)]
     cores: Option<Cores>,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: JsonOutput,
 }
 
 #[derive(Debug, Args)]
@@ -187,13 +195,6 @@ struct Workers {
     /// Where the framework puts a connection: local-first, even, round-robin, always-other
     #[arg(long, value_name = "POLICY")]
     placement: Option<corepool::Placement>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Output {
-    /// Write the result as JSON to a file, or to the standard output, and then only that, with -
-    #[arg(long, value_name = "FILE|-")]
-    pub(crate) json: Option<String>,
 }
 
 impl AbArguments {

@@ -10,20 +10,14 @@
 //! | [`servers`] | starting such processes and ending them |
 //! | [`generator`] | the clients: connections, requests, comparison of every byte |
 //! | [`accounting`] | CPU time and context switches of a server |
-//! | [`comparison`] | restarts, slices, pairs: the course of a run |
+//! | [`comparison`] | restarts, slices, rounds: the course of a run |
 //! | [`figures`] | what is compared, with names and units |
 //! | [`statistics`] | from pairs to intervals and verdicts; pure |
 //! | [`environment`] | the machine and the software a result belongs to |
-//! | [`report`] | JSON, table, progress |
+//! | [`experiment`] | plans as files, their rows, results that survive an interruption |
+//! | [`report`] | JSON, CSV, Markdown, a page with plots, tables, progress |
 //!
-//! The binary parses arguments, calls one of [`comparison::compare`],
-//! [`load::load`] and [`serve::serve`], and prints.
-//!
-//! # What is to come
-//! Other workloads (open loop, churn, skew, streams, HTTP) are further loops in
-//! [`generator`]; any command of the user as a server is another way to make a
-//! [`servers::Server`]; more than two servers, plans as data and suites stand
-//! above [`comparison`]; CSV, Markdown and HTML beside [`report::table`].
+//! The binary parses arguments, calls one of these, and prints.
 #![forbid(unsafe_code)]
 
 pub mod accounting;
@@ -31,6 +25,7 @@ pub mod comparison;
 pub mod cores;
 pub mod descriptors;
 pub mod environment;
+pub mod experiment;
 pub mod figures;
 pub mod generator;
 pub mod load;

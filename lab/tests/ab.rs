@@ -1,7 +1,5 @@
 //! `corepool-lab ab` from the outside: what it prints, and how it fails.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod support;
 
 use std::fs;
@@ -9,9 +7,9 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use procfs::process::Process;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
-use support::{LAB, errors, json, lab};
+use support::{LAB, errors, json, lab, serving_child};
 
 /// A run of a quarter of a second.
 const TINY: [&str; 5] = ["--pairs=4", "--restarts=2", "--slice=0.02", "--seed=1", "--no-noise"];
@@ -192,25 +190,6 @@ fn no_server_outlives_a_lab_that_is_killed() {
     run.wait().unwrap();
     // Ended for good, or waiting for its new parent to take notice.
     while Process::new(server).and_then(|server| server.stat()).is_ok_and(|stat| stat.state != 'Z') {
-        std::thread::yield_now();
-    }
-}
-
-/// The process that serves this for the lab; waits until it has the connections.
-fn serving_child(lab: u32, name: &str) -> Pid {
-    let process = |pid: u32| Process::new(i32::try_from(pid).unwrap());
-    let lab = process(lab).unwrap();
-    let serves = |child: &Process| {
-        let arguments = child.cmdline().unwrap_or_default();
-        let descriptors = child.fd_count().unwrap_or_default();
-        arguments.get(1..3) == Some(&["serve".to_owned(), name.to_owned()]) && descriptors > 64
-    };
-    loop {
-        let children = lab.task_main_thread().unwrap().children().unwrap();
-        let mut children = children.into_iter().filter_map(|child| process(child).ok());
-        if let Some(child) = children.find(serves) {
-            return Pid::from_raw(child.pid).unwrap();
-        }
         std::thread::yield_now();
     }
 }

@@ -142,6 +142,19 @@ impl Usage {
         spent.threads_ended = earlier.threads.iter().filter(|&thread| !lives(thread)).count();
         spent
     }
+
+    /// The CPU time that each thread has used since an earlier reading, the
+    /// busiest first.
+    #[must_use]
+    pub fn busiest_since(&self, earlier: &Self) -> Vec<Duration> {
+        let used = |(id, now): (&i32, &ThreadUsage)| {
+            let then = earlier.threads.get(id).filter(|then| then.started == now.started);
+            Duration::from_nanos(now.cpu_ns.saturating_sub(then.map_or(0, |then| then.cpu_ns)))
+        };
+        let mut threads: Vec<_> = self.threads.iter().map(used).collect();
+        threads.sort_by(|one, other| other.cmp(one));
+        threads
+    }
 }
 
 impl Spent {
@@ -268,6 +281,13 @@ mod tests {
         assert_eq!(spent.cpu, Duration::from_nanos(300 + 40 + 60));
         assert_eq!(spent.switches, 2 + 1 + 2);
         assert_eq!(spent.threads_ended, 2);
+    }
+
+    #[test]
+    fn the_busiest_thread_comes_first() {
+        let before = usage([(1, 10, 500, 0), (2, 10, 9_000, 0)]);
+        let after = usage([(1, 10, 900, 0), (2, 10, 9_100, 0), (3, 99, 200, 0)]);
+        assert_eq!(after.busiest_since(&before), [400, 200, 100].map(Duration::from_nanos));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a comparison has measured.
 
+use std::time::Duration;
+
 use crate::accounting::{PerRequest, Spent};
 use crate::figures::{Figure, Figures};
 use crate::generator::Slice;
@@ -36,6 +38,8 @@ pub struct Measured {
     pub failed: Slice,
     /// How many of them.
     pub failed_slices: usize,
+    /// The CPU time of each worker in each restart, the busiest first.
+    pub workers: Vec<Vec<Duration>>,
 }
 
 /// One slice of each server, side by side in time; the figures of a slice that
@@ -104,7 +108,23 @@ impl Measured {
             slices: 0,
             failed: Slice::empty(),
             failed_slices: 0,
+            workers: Vec::new(),
         }
+    }
+
+    /// The part that each worker had of the CPU time of all, the busiest first,
+    /// as the mean of all restarts.
+    #[must_use]
+    pub fn worker_shares(&self) -> Vec<f64> {
+        let mut shares = vec![0.0; self.workers.iter().map(Vec::len).max().unwrap_or(0)];
+        for workers in &self.workers {
+            let all: Duration = workers.iter().sum();
+            for (share, worker) in shares.iter_mut().zip(workers) {
+                let part = worker.as_secs_f64() / all.as_secs_f64().max(f64::MIN_POSITIVE);
+                *share += part / self.workers.len() as f64;
+            }
+        }
+        shares
     }
 
     /// Its figures over all clean slices.
@@ -183,5 +203,19 @@ impl Sample {
             return None;
         }
         Figures::new(&self.slice, self.spent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_of_the_workers_are_the_mean_of_all_restarts() {
+        let mut measured = Measured::nothing("epoll");
+        assert!(measured.worker_shares().is_empty());
+        let seconds = |workers: [u64; 2]| workers.map(Duration::from_secs).to_vec();
+        measured.workers = vec![seconds([3, 1]), seconds([1, 1])];
+        assert_eq!(measured.worker_shares(), [0.625, 0.375]);
     }
 }

@@ -57,6 +57,7 @@ impl<'a, W: FnMut(&Outcome)> Runner<'a, W> {
             self.outcome.systems[system].warm_up(&sample);
             server.count(Counted::HARDWARE)?;
         }
+        let begun = servers.iter_mut().map(Server::usage).collect::<Result<Vec<_>, _>>()?;
         let mut order = self.random_order();
         for _ in 0..rounds {
             self.round(&order, &mut servers)?;
@@ -65,6 +66,11 @@ impl<'a, W: FnMut(&Outcome)> Runner<'a, W> {
                 break;
             }
             order.reverse();
+        }
+        for (system, (server, begun)) in servers.iter_mut().zip(&begun).enumerate() {
+            let mut threads = server.usage()?.busiest_since(begun);
+            threads.truncate(self.plan.serve.workers);
+            self.outcome.systems[system].workers.push(threads);
         }
         Ok(self.clients.disconnect()?)
     }

@@ -171,6 +171,14 @@ pub enum PlanError {
     Machine(#[from] std::io::Error),
 }
 
+impl PlanError {
+    /// Whether another machine could run the plan.
+    #[must_use]
+    pub const fn is_of_this_machine(&self) -> bool {
+        matches!(self, Self::Placement(_) | Self::Descriptors(_) | Self::Machine(_))
+    }
+}
+
 /// Checks that a value is in its range.
 pub(crate) fn within<T: PartialOrd + Display>(
     argument: &'static str,

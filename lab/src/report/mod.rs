@@ -1,8 +1,13 @@
 //! What a run is told as. A finished comparison is a [`Row`], a finished load a
 //! [`LoadReport`]; both are written as JSON as they are, that of `ab` as a [`Pair`]. [`table`] shows them on
-//! a terminal, and [`progress`] is shown meanwhile.
+//! a terminal, [`csv`] is for other programs, [`markdown`] for documents, [`html`]
+//! a page with plots; [`progress`] is shown meanwhile.
 
+pub mod csv;
+pub mod html;
+mod lines;
 mod load;
+pub mod markdown;
 mod pair;
 pub mod progress;
 mod ratio;
@@ -14,6 +19,7 @@ use std::collections::BTreeMap;
 
 use crate::figures::{Figure, Figures};
 
+pub use lines::line;
 pub use load::LoadReport;
 pub use pair::Pair;
 pub use ratio::{Finding, Ratio};

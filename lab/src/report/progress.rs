@@ -14,6 +14,8 @@ pub struct Progress {
     bar: ProgressBar,
     names: Vec<String>,
     noise_rounds: u64,
+    /// Which row of an experiment it is, in words.
+    row: String,
 }
 
 impl Progress {
@@ -27,13 +29,22 @@ impl Progress {
             bar: bar(rounds.map(|rounds| noise_rounds + rounds)),
             names: plan.systems.iter().map(|system| system.name.to_owned()).collect(),
             noise_rounds,
+            row: String::new(),
         }
+    }
+
+    /// A bar for one row of an experiment, counted from 0.
+    #[must_use]
+    pub fn of_row(plan: &Plan, index: usize, rows: usize, label: &str) -> Self {
+        let mut progress = Self::new(plan);
+        progress.row = format!("[{}/{rows}] {label}  ", index + 1);
+        progress
     }
 
     /// A bar for a load of so many slices.
     #[must_use]
     pub fn of_load(slices: u64) -> Self {
-        Self { bar: bar(Some(slices)), names: Vec::new(), noise_rounds: 0 }
+        Self { bar: bar(Some(slices)), names: Vec::new(), noise_rounds: 0, row: String::new() }
     }
 
     /// Shows how narrow the intervals of the CPU per request are by now.
@@ -44,8 +55,8 @@ impl Progress {
             return;
         }
         let mut message = match phase {
-            Phase::Noise => format!("noise: {} against itself", self.names[0]),
-            Phase::Comparison => "CPU/request".to_owned(),
+            Phase::Noise => format!("{}noise: {} against itself", self.row, self.names[0]),
+            Phase::Comparison => format!("{}CPU/request", self.row),
         };
         for (system, name) in self.names.iter().enumerate().skip(1) {
             let Some(estimate) = outcome.estimate(system, Figure::PRIMARY, Resamples::Quick) else {

@@ -84,6 +84,10 @@ pub struct SystemResult {
     pub bytes_per_connection: f64,
     /// How long the replies took.
     pub percentiles: Vec<Percentile>,
+    /// The part that each worker had of the server's CPU time, the busiest first,
+    /// as the mean of all restarts.
+    #[serde(default)]
+    pub worker_shares: Vec<f64>,
 }
 
 /// So many percent of the replies came within so many microseconds.
@@ -176,6 +180,7 @@ impl SystemResult {
             resident_bytes: measured.server.resident_bytes,
             bytes_per_connection: measured.grown_bytes as f64 / connections as f64,
             percentiles: percentiles(&measured.clients),
+            worker_shares: measured.worker_shares(),
         }
     }
 

@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+use super::lines::Lines;
 use super::words::{count, interval, load_of, lost, machine, notes, number, servers, shown, statistics};
 use super::{LoadReport, Row};
+use crate::experiment::Results;
 use crate::figures::Figure;
 
 /// A comparison: what was run where, a row per figure, and what the clients
@@ -30,6 +32,33 @@ pub fn row(row: &Row) -> String {
     let figures = if row.systems.len() == 2 { pair(row) } else { many(row) };
     let _ = write!(text, "\n\n{figures}\n");
     for note in notes(row) {
+        let _ = write!(text, "\n{note}");
+    }
+    text
+}
+
+/// All rows of an experiment, a line for each server; a single row as of
+/// [`row`].
+#[must_use]
+pub fn results(results: &Results) -> String {
+    if let [record] = results.records.as_slice()
+        && let Some(measured) = record.row()
+    {
+        return row(measured);
+    }
+    let lines = Lines::of(results);
+    let mut table = new_table();
+    table.set_header(&lines.header);
+    let mut last = &[][..];
+    for line in &lines.lines {
+        let repeats = line.parameters.as_slice() == last;
+        let parameters = line.parameters.iter().map(|value| if repeats { "" } else { value.as_str() });
+        table.add_row(parameters.chain(line.cells.iter().map(String::as_str)));
+        last = &line.parameters;
+    }
+    align_numbers(&mut table, lines.numbers());
+    let mut text = format!("{}\n\n{table}\n", results.heading.title);
+    for note in lines.notes {
         let _ = write!(text, "\n{note}");
     }
     text

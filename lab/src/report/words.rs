@@ -11,10 +11,19 @@ use crate::plan::PlanOptions;
 /// `A = tokio (epoll), B = monoio (io_uring)`; with more than two, by name only.
 pub(super) fn servers(row: &Row) -> String {
     let system = |(index, system): (usize, &SystemResult)| match row.systems.len() {
-        2 => format!("{} = {} ({})", ["A", "B"][index], system.name, system.driver),
+        2 => format!("{}= {} ({})", side(row, index), system.name, system.driver),
         _ => format!("{} ({})", system.name, system.driver),
     };
     row.systems.iter().enumerate().map(system).collect::<Vec<_>>().join(", ")
+}
+
+/// `A ` or `B ` where there are two servers, which are called that in verdicts.
+pub(super) fn side(row: &Row, index: usize) -> &'static str {
+    match (row.systems.len(), index) {
+        (2, 0) => "A ",
+        (2, 1) => "B ",
+        _ => "",
+    }
 }
 
 /// What the clients do and what the servers are told.
@@ -97,11 +106,17 @@ pub(super) fn notes(row: &Row) -> Vec<String> {
     }
     notes.extend(noise(row));
     notes.extend(clients(row));
-    notes.push(
+    notes.extend(how_to_read(row));
+    notes
+}
+
+/// What the numbers are.
+pub(super) fn how_to_read(row: &Row) -> Vec<String> {
+    let mut notes = vec![
         "A ratio is the median over the pairs; a difference is claimed only where the 99 % \
          interval excludes 1."
             .to_owned(),
-    );
+    ];
     if row.systems.len() > 2 {
         notes.push(format!(
             "The intervals are wide enough that all {} comparisons hold at once.",
