@@ -16,6 +16,7 @@ use crate::workload::Workload;
 #[derive(Debug)]
 pub struct Clients {
     threads: Vec<Client>,
+    connections: usize,
 }
 
 #[derive(Debug)]
@@ -29,6 +30,8 @@ struct Client {
 enum Command {
     Connect(usize, SocketAddr),
     Run(usize, Duration),
+    /// The rate of all threads together, over so many connections.
+    SetRate(Option<f64>, usize),
     Disconnect,
 }
 
@@ -43,7 +46,7 @@ impl Clients {
         let threads = (0..count)
             .map(|index| Client::start(cores.wrapping(index), share(workload, index, count)))
             .collect::<io::Result<_>>()?;
-        Ok(Self { threads })
+        Ok(Self { threads, connections: workload.connections })
     }
 
     /// How many threads there are.
@@ -68,6 +71,15 @@ impl Clients {
     /// When a thread cannot go on, for a reason that is not the server's.
     pub fn run(&self, server: usize, duration: Duration) -> io::Result<Slice> {
         self.all(|| Command::Run(server, duration))
+    }
+
+    /// From now on so many requests are sent per second, by all threads to one
+    /// server; without a rate, each reply is answered by the next request.
+    ///
+    /// # Errors
+    /// When a thread has ended.
+    pub fn set_rate(&self, rate: Option<f64>) -> io::Result<()> {
+        self.all(|| Command::SetRate(rate, self.connections)).map(drop)
     }
 
     /// Closes the connections to all servers.
@@ -135,6 +147,11 @@ fn obey(command: Command, workload: &Workload, fleets: &mut Vec<Option<Fleet>>) 
             Some(Some(fleet)) => slice(fleet, duration),
             _ => Err(io::Error::other("a slice was begun before connecting")),
         },
+        Command::SetRate(rate, connections) => {
+            let share = workload.connections as f64 / connections as f64;
+            fleets.iter_mut().flatten().for_each(|fleet| fleet.set_rate(rate.map(|rate| rate * share)));
+            Ok(Slice::empty())
+        }
         Command::Disconnect => {
             fleets.clear();
             Ok(Slice::empty())
@@ -148,6 +165,10 @@ fn slice(fleet: &mut Fleet, duration: Duration) -> io::Result<Slice> {
     let spent = Usage::of_this_thread().map_err(io::Error::other)?.since(&before);
     Ok(Slice {
         spent,
+        unsent: tally.unsent,
+        waiting: tally.waiting,
+        refused: tally.refused,
+        by_endpoint: fleet.latencies_by_endpoint().to_vec(),
         requests: tally.requests,
         elapsed: tally.elapsed,
         cpu: tally.cpu,
@@ -158,9 +179,12 @@ fn slice(fleet: &mut Fleet, duration: Duration) -> io::Result<Slice> {
 
 /// The part of the connections that one thread has.
 fn share(workload: &Workload, index: usize, threads: usize) -> Workload {
-    let (each, rest) = (workload.connections / threads, workload.connections % threads);
+    let part = |all: usize| all / threads + usize::from(index < all % threads);
+    let connections = part(workload.connections);
     Workload {
-        connections: each + usize::from(index < rest),
+        connections,
+        idle: part(workload.idle),
+        rate: workload.rate.map(|rate| rate * connections as f64 / workload.connections as f64),
         seed: workload.seed.wrapping_add(index as u64),
         ..workload.clone()
     }
@@ -176,10 +200,15 @@ mod tests {
 
     #[test]
     fn the_threads_share_all_connections_with_bytes_of_their_own() {
-        let workload = Workload { connections: 10, ..Workload::default() };
+        let workload = Workload { connections: 10, rate: Some(100.0), idle: 5, ..Workload::default() };
         let shares: Vec<_> = (0..4).map(|index| share(&workload, index, 4)).collect();
         let counts: Vec<_> = shares.iter().map(|share| share.connections).collect();
         assert_eq!(counts, [3, 3, 2, 2]);
+        assert_eq!(shares.iter().map(|share| share.idle).sum::<usize>(), 5);
+        assert_eq!(
+            shares.iter().map(|share| share.rate.unwrap().round() as u64).collect::<Vec<_>>(),
+            [30, 30, 20, 20]
+        );
         assert!(shares.windows(2).all(|two| two[0].seed != two[1].seed));
     }
 }

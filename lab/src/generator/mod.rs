@@ -1,20 +1,25 @@
-//! The load generator: many connections on each client thread, a request in
-//! flight on each of them, every byte that comes back compared.
+//! The load generator: many connections on each client thread, every byte that
+//! comes back compared.
 //!
 //! [`clients`] has the pinned threads; each has a [`fleet`] of connections per
-//! server, that is one epoll set and the loop over it; `connection` is one
-//! exchange at a time; `pattern` is what requests look like; `dialer` opens
-//! sockets; [`fault`] counts what was lost.
-//!
-//! The load is a closed loop: a connection sends its next request when it has
-//! the reply to the last one.
+//! server, that is one epoll set and the loop over it. `lane` says who sends when,
+//! in a closed or an open loop; `connection` is one connection; `pattern` is what
+//! it sends, `reply` and `http` what must come back; `idle` opens those that do
+//! nothing; `sockets` is what they share; `dialer` opens sockets; [`fault`] counts
+//! what was lost.
 
 pub mod clients;
 mod connection;
 mod dialer;
 pub mod fault;
 pub mod fleet;
+mod http;
+mod idle;
+mod lane;
+mod latencies;
 mod pattern;
+mod reply;
+mod sockets;
 
 use std::time::Duration;
 
@@ -32,6 +37,14 @@ pub use fleet::Fleet;
 pub struct Slice {
     /// Requests that got the right reply.
     pub requests: u64,
+    /// Requests that were planned and could not be sent before the end of the
+    /// slice; they count in the latencies with the time that they had waited.
+    pub unsent: u64,
+    /// Connections that waited at the end for the first reply of all.
+    pub waiting: usize,
+    /// Connections that a full server closed instead of serving them; they are no
+    /// lost requests, and are tried again in the next slice.
+    pub refused: u64,
     /// From the first request to the last reply.
     pub elapsed: Duration,
     /// CPU time of the client threads.
@@ -40,6 +53,9 @@ pub struct Slice {
     pub spent: Spent,
     /// From when each request was due to the end of its reply, in nanoseconds.
     pub latencies: Histogram<u64>,
+    /// The same for each endpoint of `work`, in the order of
+    /// [`Endpoint::ALL`](crate::workload::mix::Endpoint::ALL); else empty.
+    pub by_endpoint: Vec<Histogram<u64>>,
     /// What was lost.
     pub faults: Faults,
 }
@@ -50,10 +66,14 @@ impl Slice {
     pub fn empty() -> Self {
         Self {
             requests: 0,
+            unsent: 0,
+            waiting: 0,
+            refused: 0,
             elapsed: Duration::ZERO,
             cpu: Duration::ZERO,
             spent: Spent::default(),
-            latencies: latencies(),
+            latencies: latencies::histogram(),
+            by_endpoint: Vec::new(),
             faults: Faults::default(),
         }
     }
@@ -61,27 +81,27 @@ impl Slice {
     /// Joins what another thread measured in the same slice.
     pub(crate) fn join(&mut self, other: &Self) {
         self.elapsed = self.elapsed.max(other.elapsed);
+        self.waiting += other.waiting;
         self.add_counts(other);
     }
 
     /// Appends another slice.
     pub fn append(&mut self, other: &Self) {
         self.elapsed += other.elapsed;
+        self.waiting = self.waiting.max(other.waiting);
         self.add_counts(other);
     }
 
     fn add_counts(&mut self, other: &Self) {
         self.requests += other.requests;
+        self.unsent += other.unsent;
+        self.refused += other.refused;
         self.cpu += other.cpu;
         self.spent.append(&other.spent);
         self.latencies += &other.latencies;
+        self.by_endpoint
+            .resize_with(self.by_endpoint.len().max(other.by_endpoint.len()), latencies::histogram);
+        self.by_endpoint.iter_mut().zip(&other.by_endpoint).for_each(|(sum, more)| *sum += more);
         self.faults.add(&other.faults);
     }
 }
-
-/// A histogram for latencies in nanoseconds up to a minute, with three digits.
-fn latencies() -> Histogram<u64> {
-    Histogram::new_with_max(LATENCY_MAX_NS, 3).expect("valid bounds")
-}
-
-const LATENCY_MAX_NS: u64 = 60_000_000_000;

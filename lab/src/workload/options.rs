@@ -141,7 +141,9 @@ impl From<Workload> for WorkloadOptions {
 
 impl Workload {
     fn check(&self) -> Result<(), WorkloadError> {
-        let requests = u64::from(self.kind == Kind::Churn)..=REQUESTS_PER_CONNECTION_MAX;
+        // Whoever closes after a request cannot have another one under way.
+        let requests_max = if self.pipeline > 1 { 0 } else { REQUESTS_PER_CONNECTION_MAX };
+        let requests = u64::from(self.kind == Kind::Churn)..=requests_max;
         within("connections", self.connections, CONNECTIONS)?;
         within("bytes", self.bytes, BYTES)?;
         within("pipeline", self.pipeline, 1..=(IN_FLIGHT_BYTES_MAX / self.bytes).clamp(1, PIPELINE_MAX))?;
@@ -272,6 +274,10 @@ mod tests {
             (r#"{"connections": 0}"#, "connections is 0, but must be from 1 to 20000"),
             (r#"{"bytes": 0}"#, "bytes is 0, but must be from 1 to 16777216"),
             (r#"{"bytes": 16777216, "pipeline": 5}"#, "pipeline is 5, but must be from 1 to 4"),
+            (
+                r#"{"pipeline": 2, "requests_per_connection": 1}"#,
+                "requests_per_connection is 1, but must be from 0 to 0",
+            ),
             (r#"{"rate": 0}"#, "rate is 0, but must be from 1 to 100000000"),
             (
                 r#"{"name": "churn", "requests_per_connection": 0}"#,
