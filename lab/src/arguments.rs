@@ -12,6 +12,7 @@ use corepool_lab::serve::registry;
 use corepool_lab::statistics::Precision;
 use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOptions};
 
+use crate::commands::calibrate::CalibrateArguments;
 use crate::commands::report::ReportArguments;
 use crate::commands::run::RunArguments;
 use crate::output::{JsonOutput, Output};
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Show results again, in any form
     Report(ReportArguments),
+    /// Try how often a difference is claimed where there is none, and found where there is one
+    Calibrate(CalibrateArguments),
     /// Load any echo server
     Load(LoadArguments),
     /// Run one of the servers until the standard input ends

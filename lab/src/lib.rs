@@ -13,6 +13,7 @@
 //! | [`comparison`] | restarts, slices, rounds: the course of a run |
 //! | [`figures`] | what is compared, with names and units |
 //! | [`statistics`] | from pairs to intervals and verdicts; pure |
+//! | [`calibration`] | whether all this can be trusted on this machine |
 //! | [`environment`] | the machine and the software a result belongs to |
 //! | [`experiment`] | plans as files, their rows, results that survive an interruption |
 //! | [`report`] | JSON, CSV, Markdown, a page with plots, tables, progress |
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounting;
+pub mod calibration;
 pub mod comparison;
 pub mod cores;
 pub mod descriptors;

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Ab(arguments) => commands::ab::ab(&arguments),
         Command::Run(arguments) => commands::run::run_plan(&arguments),
         Command::Report(arguments) => commands::report::show(&arguments),
+        Command::Calibrate(arguments) => commands::calibrate::calibrate(&arguments),
         Command::Load(arguments) => commands::load::load_server(&arguments),
         Command::Serve(arguments) => commands::serve::run_server(&arguments),
     };

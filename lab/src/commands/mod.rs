@@ -1,6 +1,7 @@
 //! The commands of the lab, one file each: from arguments to a result.
 
 pub(crate) mod ab;
+pub(crate) mod calibrate;
 pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -74,10 +74,17 @@ impl Outcome {
     /// have no clean round together. Its intervals hold for all servers at once.
     #[must_use]
     pub fn estimate(&self, system: usize, figure: Figure, resamples: Resamples) -> Option<Estimate> {
+        let restarts = self.log_ratios(system, figure);
+        estimate(&restarts, self.systems.len().saturating_sub(1), resamples, self.seed)
+    }
+
+    /// The logarithms of the ratios of a figure of a server to that of the first
+    /// one, grouped by restart.
+    #[must_use]
+    pub fn log_ratios(&self, system: usize, figure: Figure) -> Vec<Vec<f64>> {
         let ratios =
             |rounds: &Vec<Round>| rounds.iter().filter_map(|round| round.log_ratio(system, figure)).collect();
-        let restarts: Vec<_> = self.restarts.iter().map(ratios).collect();
-        estimate(&restarts, self.systems.len().saturating_sub(1), resamples, self.seed)
+        self.restarts.iter().map(ratios).collect()
     }
 
     /// What was lost, if anything was, with the names of the servers.

@@ -80,7 +80,7 @@ impl<'a, W: FnMut(&Outcome)> Runner<'a, W> {
         let mut servers = Vec::new();
         for system in self.random_order() {
             let name = &self.plan.systems[system].name;
-            let server = Server::start(&self.plan.executable, name, &self.plan.serve)?;
+            let server = Server::start(&self.plan.executable, name, &self.plan.serve(system))?;
             server.driver().clone_into(&mut self.outcome.systems[system].driver);
             self.clients.connect(system, server.address())?;
             servers.push((system, server));

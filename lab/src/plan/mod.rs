@@ -2,6 +2,7 @@
 
 mod options;
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use crate::serve::ServeOptions;
 use crate::serve::registry::UnknownSystem;
 use crate::serve::subject::Subject;
 use crate::statistics::Precision;
-use crate::workload::{Workload, WorkloadError};
+use crate::workload::{Service, Workload, WorkloadError};
 
 pub use options::{PlacementOptions, PlanOptions, ServerOptions, StatisticsOptions};
 
@@ -26,6 +27,9 @@ pub struct Plan {
     pub systems: Vec<Subject>,
     /// What each of them is told.
     pub serve: ServeOptions,
+    /// What the server of that number does instead of what the workload needs: to
+    /// try the method on a difference that is known.
+    pub instead: BTreeMap<usize, Service>,
     /// What the clients do.
     pub workload: Workload,
     /// Where everything runs.
@@ -81,6 +85,7 @@ impl Plan {
         Ok(Self {
             systems,
             serve,
+            instead: BTreeMap::new(),
             workload,
             placement,
             pairs: within("--pairs", statistics.pairs, restarts..=PAIRS_MAX)?,
@@ -96,6 +101,13 @@ impl Plan {
 }
 
 impl Plan {
+    /// What the server of that number is told.
+    #[must_use]
+    pub fn serve(&self, system: usize) -> ServeOptions {
+        let service = self.instead.get(&system).copied().unwrap_or(self.serve.service);
+        ServeOptions { service, ..self.serve.clone() }
+    }
+
     /// How many rounds the restart of that number has. The pairs are spread
     /// evenly over the restarts; those that follow have as many as the first.
     #[must_use]

@@ -47,6 +47,27 @@ impl Progress {
         Self { bar: bar(Some(slices)), names: Vec::new(), noise_rounds: 0, row: String::new() }
     }
 
+    /// A bar for so many whole runs.
+    #[must_use]
+    pub fn of_trials(trials: u64) -> Self {
+        Self::of_load(trials)
+    }
+
+    /// Shows that something goes on.
+    pub fn tick(&self) {
+        self.bar.tick();
+    }
+
+    /// Shows that a run has ended.
+    pub fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    /// Shows what is going on.
+    pub fn says(&self, message: &str) {
+        self.bar.set_message(message.to_owned());
+    }
+
     /// Shows how narrow the intervals of the CPU per request are by now.
     pub fn round(&self, phase: Phase, outcome: &Outcome) {
         let before = if phase == Phase::Comparison { self.noise_rounds } else { 0 };

@@ -37,6 +37,7 @@ pub(super) struct Script {
 pub(super) enum Session {
     Echo { pending: bool },
     EchoOnce { left: usize, pending: bool },
+    Spin { rounds: u32, pending: bool },
     Work(Work),
     Transfer(Transfer),
     Http(Http),
@@ -99,6 +100,7 @@ impl Script {
         match self.service {
             Service::Echo => Session::Echo { pending: false },
             Service::EchoOnce { bytes } => Session::EchoOnce { left: bytes, pending: false },
+            Service::Spin { rounds } => Session::Spin { rounds, pending: false },
             Service::Work { bytes, mix } => {
                 Session::Work(Work { bytes, mix, received: 0, steps: VecDeque::new(), pending: false })
             }
@@ -124,6 +126,10 @@ impl Session {
                 *left = left.saturating_sub(chunk.len());
                 *pending = true;
             }
+            Self::Spin { rounds, pending } => {
+                spin(*rounds);
+                *pending = true;
+            }
             Self::Work(work) => work.receive(chunk),
             Self::Transfer(transfer) => {
                 let received = transfer.received + chunk.len();
@@ -138,7 +144,7 @@ impl Session {
     pub(super) fn next(&mut self) -> Option<Action> {
         let take = |pending: &mut bool| std::mem::take(pending).then_some(Action::Echo);
         match self {
-            Self::Echo { pending } => take(pending),
+            Self::Echo { pending } | Self::Spin { pending, .. } => take(pending),
             Self::EchoOnce { left, pending } => {
                 take(pending).or_else(|| (*left == 0).then_some(Action::Close))
             }
@@ -243,6 +249,13 @@ fn is_get_and_stays_open(request: &httparse::Request<'_, '_>) -> bool {
 }
 
 /// Keeps this core busy.
+/// Goes round a loop that the compiler does not see through.
+pub(crate) fn spin(rounds: u32) {
+    for round in 0..rounds {
+        std::hint::black_box(round);
+    }
+}
+
 fn compute(time: Duration) {
     let begun = Instant::now();
     while begun.elapsed() < time {
@@ -275,6 +288,12 @@ mod tests {
         let mut session = Script::new(Service::Echo).session();
         assert_eq!(actions(&mut session, b"ab"), [Action::Echo]);
         assert_eq!(actions(&mut session, b"c"), [Action::Echo]);
+    }
+
+    #[test]
+    fn a_server_that_spins_echoes() {
+        let mut session = Script::new(Service::Spin { rounds: 1000 }).session();
+        assert_eq!(actions(&mut session, b"ab"), [Action::Echo]);
     }
 
     #[test]

@@ -20,6 +20,12 @@ pub enum Service {
         /// The bytes of all requests of a connection.
         bytes: usize,
     },
+    /// Goes round a loop so often for each chunk, then sends it back: a server
+    /// that is slower by a known amount.
+    Spin {
+        /// How often.
+        rounds: u32,
+    },
     /// Does what each request asks for, then sends it back.
     Work {
         /// Bytes of a request.
@@ -46,6 +52,7 @@ impl fmt::Display for Service {
         match self {
             Self::Echo => f.write_str("echo"),
             Self::EchoOnce { bytes } => write!(f, "echo-once:{bytes}"),
+            Self::Spin { rounds } => write!(f, "spin:{rounds}"),
             Self::Work { bytes, mix } => write!(f, "work:{bytes}:{mix}"),
             Self::Transfer { request_bytes, reply_bytes } => {
                 write!(f, "transfer:{request_bytes}:{reply_bytes}")
@@ -64,6 +71,7 @@ impl FromStr for Service {
         match text.split(':').collect::<Vec<_>>()[..] {
             ["echo"] => Ok(Self::Echo),
             ["echo-once", count] => Ok(Self::EchoOnce { bytes: bytes(count)? }),
+            ["spin", rounds] => Ok(Self::Spin { rounds: rounds.parse().map_err(|_| wrong())? }),
             ["work", count, mix] => {
                 Ok(Self::Work { bytes: bytes(count)?, mix: mix.parse().map_err(|_| wrong())? })
             }
@@ -93,7 +101,7 @@ impl TryFrom<String> for Service {
 /// A text that is no service.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no service `{0}`; there are echo, echo-once:BYTES, work:BYTES:MIX, \
+    "there is no service `{0}`; there are echo, echo-once:BYTES, spin:ROUNDS, work:BYTES:MIX, \
      transfer:REQUEST_BYTES:REPLY_BYTES and http:BYTES"
 )]
 pub struct ServiceError(String);
@@ -107,6 +115,7 @@ mod tests {
         let services = [
             Service::Echo,
             Service::EchoOnce { bytes: 512 },
+            Service::Spin { rounds: 0 },
             Service::Work { bytes: 128, mix: Mix::IoHeavy },
             Service::Transfer { request_bytes: 64, reply_bytes: 1 << 20 },
             Service::Http { bytes: 1024 },
@@ -118,7 +127,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_what_there_is() {
-        for text in ["", "ping", "work", "work:0:mixed", "work:1:fast", "http:-1", "echo:512"] {
+        for text in ["", "ping", "work", "work:0:mixed", "work:1:fast", "spin:-1", "http:-1", "echo:512"] {
             let error = text.parse::<Service>().unwrap_err().to_string();
             assert!(error.contains("work:BYTES:MIX"), "{error}");
         }
