@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use clap::{Args, Parser, Subcommand};
 use corepool_lab::cores::Cores;
+use corepool_lab::generator::Slo;
 use corepool_lab::load::LoadOptions;
 use corepool_lab::plan::{PlanOptions, StatisticsOptions};
 use corepool_lab::serve::ServeOptions;
@@ -104,6 +105,9 @@ pub(crate) struct LoadArguments {
     /// How long
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
+    /// Find the highest rate that keeps this, such as p99=2ms
+    #[arg(long, value_name = "PERCENTILE=TIME")]
+    slo: Option<Slo>,
     /// Cores that the threads are pinned to, in turn [default: not pinned]
     #[arg(long)]
     cores: Option<Cores>,
@@ -236,6 +240,7 @@ impl LoadArguments {
         options.workload = self.traffic.options();
         options.threads = self.threads;
         options.seconds = self.seconds;
+        options.slo = self.slo;
         options.cores.clone_from(&self.cores);
         options
     }

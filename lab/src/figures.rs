@@ -68,6 +68,12 @@ impl Figure {
         matches!(self, Self::RequestsPerSecond)
     }
 
+    /// Whether it says nothing about a server that had to wait for its clients.
+    #[must_use]
+    pub const fn depends_on_the_clients(self) -> bool {
+        matches!(self, Self::RequestsPerSecond | Self::P50 | Self::P99 | Self::P999)
+    }
+
     /// Its row in the table, with the unit.
     #[must_use]
     pub const fn label(self) -> &'static str {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::cores::Cores;
 use crate::descriptors;
-use crate::generator::{Clients, Slice};
+use crate::generator::search::{Step, capacity};
+use crate::generator::{Capacity, Clients, Slice, Slo};
 use crate::placement::check_allowed;
 use crate::plan::{PlanError, within};
 use crate::workload::{Workload, WorkloadOptions};
@@ -21,6 +22,8 @@ pub struct LoadOptions {
     pub workload: WorkloadOptions,
     /// Client threads, 1 to 256; no more than there are connections are used.
     pub threads: usize,
+    /// Find the highest rate that keeps this, instead of loading for so long.
+    pub slo: Option<Slo>,
     /// How long, in seconds, 0.1 to 86,400.
     pub seconds: f64,
     /// The cores that the threads are pinned to, in turn; not pinned if there
@@ -32,7 +35,14 @@ impl LoadOptions {
     /// The usual load on a server.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, workload: WorkloadOptions::default(), threads: 1, seconds: 5.0, cores: None }
+        Self {
+            address,
+            workload: WorkloadOptions::default(),
+            threads: 1,
+            seconds: 5.0,
+            slo: None,
+            cores: None,
+        }
     }
 }
 
@@ -48,6 +58,8 @@ pub struct LoadPlan {
     pub threads: usize,
     /// Where they run; anywhere if empty.
     pub cores: Cores,
+    /// What has to be kept at the highest rate, if that is looked for.
+    pub slo: Option<Slo>,
     /// It runs in so many slices, between which progress is shown.
     pub slices: u32,
     /// How long a slice is.
@@ -66,6 +78,9 @@ impl LoadPlan {
         let cores = options.cores.clone().unwrap_or_else(|| Cores::from_iter([]));
         check_allowed("--cores", &cores, &Cores::allowed()?)?;
         let mut workload = Workload::try_from(options.workload.clone())?;
+        if options.slo.is_some() {
+            workload.check_search()?;
+        }
         workload.seed = fastrand::u64(..);
         descriptors::provide(workload.sockets())?;
         let slices = (seconds / SLICE_SECONDS).round().max(1.0) as u32;
@@ -74,6 +89,7 @@ impl LoadPlan {
             workload,
             threads,
             cores,
+            slo: options.slo,
             slices,
             slice: Duration::from_secs_f64(seconds / f64::from(slices)),
         })
@@ -99,6 +115,17 @@ pub fn load(plan: &LoadPlan, mut watch: impl FnMut(&Slice)) -> io::Result<Slice>
         }
     }
     Ok(whole)
+}
+
+/// Finds the highest rate that keeps a promise; `watch` sees each rate that is
+/// tried.
+///
+/// # Errors
+/// When the clients fail, or a request is lost.
+pub fn search(plan: &LoadPlan, slo: Slo, watch: impl FnMut(&Step)) -> io::Result<Capacity> {
+    let clients = Clients::start(plan.threads, &plan.cores, &plan.workload)?;
+    clients.connect(0, plan.address)?;
+    capacity(&clients, 0, slo, plan.slice, watch)
 }
 
 const SLICE_SECONDS: f64 = 0.5;

@@ -41,6 +41,9 @@ fn the_json_has_every_key() {
         assert!(side["context_switches_per_request"].is_f64(), "{side}");
     }
     for key in ["requests_per_second", "server_cpu_us_per_request", "p99_us"] {
+        if report["ratios"][key]["finding"] == "clients-are-the-limit" {
+            continue;
+        }
         let ratio = &report["ratios"][key];
         let value = |key: &str| ratio[key].as_f64().unwrap();
         assert!(value("low") <= value("median"), "{ratio}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::accounting::{PerRequest, Spent};
 use crate::figures::{Figure, Figures};
-use crate::generator::Slice;
+use crate::generator::{Busy, Slice};
 use crate::statistics::{Estimate, Resamples, estimate};
 
 /// What has been measured so far.
@@ -15,6 +15,9 @@ pub struct Outcome {
     pub systems: Vec<Measured>,
     /// The rounds, grouped by restart.
     pub restarts: Vec<Vec<Round>>,
+    /// The threads of the clients, and those of each server that can run at a time;
+    /// none if all of them share cores.
+    threads: Option<(usize, usize)>,
     seed: u64,
 }
 
@@ -60,8 +63,20 @@ pub(super) struct Sample {
 }
 
 impl Outcome {
-    pub(super) fn new(drivers: impl Iterator<Item = &'static str>, seed: u64) -> Self {
-        Self { systems: drivers.map(Measured::nothing).collect(), restarts: Vec::new(), seed }
+    pub(super) fn new(
+        drivers: impl Iterator<Item = &'static str>,
+        threads: Option<(usize, usize)>,
+        seed: u64,
+    ) -> Self {
+        Self { systems: drivers.map(Measured::nothing).collect(), restarts: Vec::new(), threads, seed }
+    }
+
+    /// How busy a server and its clients were; unknown where they share cores.
+    #[must_use]
+    pub fn busy(&self, system: usize) -> Option<Busy> {
+        let (threads, workers) = self.threads?;
+        let measured = &self.systems[system];
+        Some(Busy::new(&measured.clients, threads, measured.server.cpu, workers))
     }
 
     /// How many rounds there are.

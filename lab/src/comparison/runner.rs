@@ -27,11 +27,14 @@ pub(super) struct Runner<'a, W> {
 impl<'a, W: FnMut(&Outcome)> Runner<'a, W> {
     pub(super) fn new(plan: &'a Plan, watch: W) -> io::Result<Self> {
         let cores = &plan.placement.client_cores;
+        let clients = Clients::start(cores.len(), cores, &plan.workload)?;
+        let workers = plan.serve.workers.min(plan.placement.server_cores.len());
+        let threads = (!plan.placement.shared).then(|| (clients.threads(), workers));
         Ok(Self {
             plan,
-            clients: Clients::start(cores.len(), cores, &plan.workload)?,
+            clients,
             random: Rng::with_seed(plan.seed),
-            outcome: Outcome::new(plan.systems.iter().map(|system| system.driver), plan.seed),
+            outcome: Outcome::new(plan.systems.iter().map(|system| system.driver), threads, plan.seed),
             began: Instant::now(),
             failed_in_a_row: 0,
             watch,

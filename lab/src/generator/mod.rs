@@ -6,8 +6,10 @@
 //! in a closed or an open loop; `connection` is one connection; `pattern` is what
 //! it sends, `reply` and `http` what must come back; `idle` opens those that do
 //! nothing; `sockets` is what they share; `dialer` opens sockets; [`fault`] counts
-//! what was lost.
+//! what was lost. [`search`] finds the highest rate that keeps a promise, [`busy`]
+//! tells whether the clients were the limit.
 
+pub mod busy;
 pub mod clients;
 mod connection;
 mod dialer;
@@ -19,6 +21,7 @@ mod lane;
 mod latencies;
 mod pattern;
 mod reply;
+pub mod search;
 mod sockets;
 
 use std::time::Duration;
@@ -27,9 +30,11 @@ use hdrhistogram::Histogram;
 
 use crate::accounting::Spent;
 
+pub use busy::Busy;
 pub use clients::Clients;
 pub use fault::Faults;
 pub use fleet::Fleet;
+pub use search::{Capacity, Slo};
 
 /// What all client threads together measured in one slice.
 #[derive(Clone, Debug)]

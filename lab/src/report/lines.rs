@@ -137,6 +137,7 @@ fn word(comparison: &Comparison) -> &'static str {
             Finding::Undecided => "undecided",
             Finding::Unknown => "not measured",
             Finding::Failed => "FAILED",
+            Finding::ClientsAreTheLimit => "clients",
         },
         None => "not measured",
     }

@@ -1,5 +1,5 @@
 //! What a run is told as. A finished comparison is a [`Row`], a finished load a
-//! [`LoadReport`]; both are written as JSON as they are, that of `ab` as a [`Pair`]. [`table`] shows them on
+//! [`{CapacityReport, LoadReport}`]; both are written as JSON as they are, that of `ab` as a [`Pair`]. [`table`] shows them on
 //! a terminal, [`csv`] is for other programs, [`markdown`] for documents, [`html`]
 //! a page with plots; [`progress`] is shown meanwhile.
 
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use crate::figures::{Figure, Figures};
 
 pub use lines::line;
-pub use load::LoadReport;
+pub use load::{CapacityReport, LoadReport};
 pub use pair::Pair;
 pub use ratio::{Finding, Ratio};
 pub use row::{Comparison, Environment, Percentile, Row, Sample, SystemResult};

@@ -5,6 +5,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::comparison::{Outcome, Phase};
 use crate::figures::{Figure, Figures};
 use crate::generator::Slice;
+use crate::generator::search::Step;
 use crate::plan::Plan;
 use crate::statistics::Resamples;
 
@@ -66,6 +67,19 @@ impl Progress {
     /// Shows what is going on.
     pub fn says(&self, message: &str) {
         self.bar.set_message(message.to_owned());
+    }
+
+    /// A spinner for a search, the steps of which nobody knows.
+    #[must_use]
+    pub fn of_search() -> Self {
+        Self { bar: bar(None), names: Vec::new(), noise_rounds: 0, row: String::new() }
+    }
+
+    /// Shows the last rate that was tried.
+    pub fn rate(&self, step: &Step) {
+        self.bar.inc(1);
+        let kept = if step.kept { "kept" } else { "broken" };
+        self.bar.set_message(format!("{:.0} requests/s: {:.0} us, {kept}", step.rate, step.latency_us));
     }
 
     /// Shows how narrow the intervals of the CPU per request are by now.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::comparison::Outcome;
 use crate::figures::Figure;
+use crate::generator::Busy;
 use crate::statistics::{Estimate, Resamples, Verdict};
 
 /// A figure of one server over that of another.
@@ -43,6 +44,8 @@ pub enum Finding {
     Unknown,
     /// Requests were lost.
     Failed,
+    /// A server had to wait for its clients, so that this is theirs and not its.
+    ClientsAreTheLimit,
 }
 
 impl Ratio {
@@ -52,6 +55,14 @@ impl Ratio {
         let failure = [0, system].into_iter().find_map(|system| outcome.systems[system].failure());
         if let Some(failure) = failure {
             return Self::without(Finding::Failed, format!("failed: {failure}"));
+        }
+        let clients_are_the_limit =
+            |system: usize| outcome.busy(system).is_some_and(Busy::generator_is_the_limit);
+        if figure.depends_on_the_clients() && [0, system].into_iter().any(clients_are_the_limit) {
+            return Self::without(
+                Finding::ClientsAreTheLimit,
+                "not said: the clients are the limit".to_owned(),
+            );
         }
         match outcome.estimate(system, figure, Resamples::Thorough) {
             Some(estimate) => Self::of(&estimate, name, figure),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::{Ratio, Values, by_key};
@@ -9,9 +10,10 @@ use crate::accounting::PerRequest;
 use crate::comparison::{Measured, Measurement, Outcome, Round};
 use crate::environment::Machine;
 use crate::figures::Figure;
-use crate::generator::{Faults, Slice};
+use crate::generator::{Busy, Faults, Slice};
 use crate::placement::Placement;
 use crate::plan::{Plan, PlanOptions};
+use crate::workload::mix::Endpoint;
 
 /// A comparison of servers under one load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,6 +86,28 @@ pub struct SystemResult {
     pub bytes_per_connection: f64,
     /// How long the replies took.
     pub percentiles: Vec<Percentile>,
+    /// The same for each endpoint of the workload `work`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub endpoints: BTreeMap<String, Vec<Percentile>>,
+    /// Requests that were planned and could not be sent in time.
+    #[serde(default)]
+    pub unsent: u64,
+    /// Connections that waited for their first reply until the end of a slice, at most.
+    #[serde(default)]
+    pub waiting: usize,
+    /// Connections that a full server closed instead of serving them.
+    #[serde(default)]
+    pub refused: u64,
+    /// The part of their time that the client threads were busy, in percent; none where
+    /// they share cores with the server.
+    #[serde(default)]
+    pub clients_busy_percent: Option<f64>,
+    /// The part of their time that the workers were busy, in percent.
+    #[serde(default)]
+    pub server_busy_percent: Option<f64>,
+    /// Whether the server had to wait for its clients.
+    #[serde(default)]
+    pub clients_are_the_limit: bool,
     /// The part that each worker had of the server's CPU time, the busiest first,
     /// as the mean of all restarts.
     #[serde(default)]
@@ -137,7 +161,9 @@ impl Row {
         let outcome = &measurement.outcome;
         let names: Vec<_> = plan.systems.iter().map(|system| system.name.to_owned()).collect();
         let connections = plan.workload.sockets();
-        let result = |(name, measured): (&String, &Measured)| SystemResult::new(name, measured, connections);
+        let result = |(system, name): (usize, &String)| {
+            SystemResult::new(name, &outcome.systems[system], outcome.busy(system), connections)
+        };
         Self {
             environment: Environment {
                 machine,
@@ -146,7 +172,7 @@ impl Row {
                 plan: PlanOptions { workload: plan.workload.clone().into(), ..options.clone() },
                 seed: plan.seed,
             },
-            systems: names.iter().zip(&outcome.systems).map(result).collect(),
+            systems: names.iter().enumerate().map(result).collect(),
             comparisons: (1..names.len()).map(|system| Comparison::new(outcome, &names, system)).collect(),
             noise: measurement.noise.as_ref().map(|noise| ratios(noise, 1, "the second process")),
             failure: outcome.failure(&names),
@@ -164,7 +190,7 @@ impl Row {
 }
 
 impl SystemResult {
-    fn new(name: &str, measured: &Measured, connections: usize) -> Self {
+    fn new(name: &str, measured: &Measured, busy: Option<Busy>, connections: usize) -> Self {
         Self {
             name: name.to_owned(),
             driver: measured.driver.clone(),
@@ -179,7 +205,14 @@ impl SystemResult {
             clients: measured.clients_per_request(),
             resident_bytes: measured.server.resident_bytes,
             bytes_per_connection: measured.grown_bytes as f64 / connections as f64,
-            percentiles: percentiles(&measured.clients),
+            percentiles: percentiles(&measured.clients.latencies),
+            endpoints: endpoints(&measured.clients),
+            unsent: measured.clients.unsent,
+            waiting: measured.clients.waiting,
+            refused: measured.clients.refused,
+            clients_busy_percent: busy.map(|busy| 100.0 * busy.clients),
+            server_busy_percent: busy.map(|busy| 100.0 * busy.server),
+            clients_are_the_limit: busy.is_some_and(Busy::generator_is_the_limit),
             worker_shares: measured.worker_shares(),
         }
     }
@@ -224,14 +257,19 @@ fn samples(outcome: &Outcome) -> Vec<Sample> {
     outcome.restarts.iter().enumerate().flat_map(of_restart).collect()
 }
 
+fn endpoints(slice: &Slice) -> BTreeMap<String, Vec<Percentile>> {
+    let endpoints = Endpoint::ALL.into_iter().zip(&slice.by_endpoint);
+    endpoints.map(|(endpoint, latencies)| (endpoint.name().to_owned(), percentiles(latencies))).collect()
+}
+
 /// The latencies at ever higher percentiles, as far as there are replies for
 /// them.
-fn percentiles(slice: &Slice) -> Vec<Percentile> {
+fn percentiles(latencies: &Histogram<u64>) -> Vec<Percentile> {
     let value = |&percent: &f64| Percentile {
         percent,
-        us: slice.latencies.value_at_quantile(percent / 100.0) as f64 / 1e3,
+        us: latencies.value_at_quantile(percent / 100.0) as f64 / 1e3,
     };
-    let known = |percent: &&f64| slice.requests as f64 * (1.0 - **percent / 100.0) >= 1.0;
+    let known = |percent: &&f64| latencies.len() as f64 * (1.0 - **percent / 100.0) >= 1.0;
     PERCENTS.iter().filter(known).map(value).collect()
 }
 

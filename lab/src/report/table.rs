@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 
 use super::lines::Lines;
 use super::words::{count, interval, load_of, lost, machine, notes, number, servers, shown, statistics};
-use super::{LoadReport, Row};
+use super::{CapacityReport, LoadReport, Row};
 use crate::experiment::Results;
 use crate::figures::Figure;
 
@@ -64,6 +64,35 @@ pub fn results(results: &Results) -> String {
     text
 }
 
+/// The rates that were tried, and the highest one that kept the promise.
+#[must_use]
+pub fn capacity(report: &CapacityReport) -> String {
+    let capacity = &report.capacity;
+    let mut table = new_table();
+    table.set_header([
+        "planned/s",
+        "answered/s",
+        &format!("p{}, us", capacity.slo.percent),
+        "unsent",
+        "kept",
+    ]);
+    for step in &capacity.steps {
+        table.add_row([
+            format!("{:.0}", step.rate),
+            format!("{:.0}", step.requests_per_second),
+            format!("{:.1}", step.latency_us),
+            step.unsent.to_string(),
+            if step.kept { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    align_numbers(&mut table, 0..4);
+    let found = match capacity.highest_rate {
+        Some(rate) => format!("highest rate with {}: {rate:.0} requests/s", capacity.slo),
+        None => format!("no rate keeps {}", capacity.slo),
+    };
+    format!("{}\n{}\n\n{table}\n\n{found}", report.address, machine(&report.environment))
+}
+
 /// A load: what was asked for and what came of it.
 #[must_use]
 pub fn load(report: &LoadReport) -> String {
@@ -75,6 +104,14 @@ pub fn load(report: &LoadReport) -> String {
         }
     }
     table.add_row(["requests".to_owned(), report.requests.to_string()]);
+    let rare = [
+        ("unsent requests", report.unsent),
+        ("waiting connections", report.waiting as u64),
+        ("refused connections", report.refused),
+    ];
+    for (what, number) in rare.into_iter().filter(|(_, number)| *number > 0) {
+        table.add_row([what.to_owned(), number.to_string()]);
+    }
     table.add_row(["lost requests".to_owned(), report.errors.to_string()]);
     align_numbers(&mut table, 1..2);
     format!(

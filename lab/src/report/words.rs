@@ -152,8 +152,13 @@ fn clients(row: &Row) -> Vec<String> {
     }
     let told: Vec<_> = costs.iter().map(|(name, cost)| format!("{cost:.2} of what {name} costs")).collect();
     let mut notes = vec![format!("Per request the clients cost {}.", told.join(" and "))];
-    if costs.iter().any(|(_, cost)| *cost > 1.0) {
-        notes.push("The clients, not the server, may limit requests/s.".to_owned());
+    let limited = row.systems.iter().filter(|system| system.clients_are_the_limit);
+    let limited: Vec<_> = limited.map(|system| system.name.as_str()).collect();
+    if !limited.is_empty() {
+        notes.push(format!(
+            "THE CLIENTS ARE THE LIMIT of {}: its rate and latency are theirs.",
+            limited.join(", ")
+        ));
     }
     notes
 }

@@ -74,6 +74,9 @@ pub enum WorkloadError {
         /// The parameter.
         parameter: &'static str,
     },
+    /// The highest rate is looked for, and one was given.
+    #[error("rate is given, but the highest one is to be found")]
+    FixedRate,
     /// A path that no HTTP request can have.
     #[error("path is {0:?}, but must begin with / and have no spaces")]
     Path(String),
@@ -140,6 +143,18 @@ impl From<Workload> for WorkloadOptions {
 }
 
 impl Workload {
+    /// Whether the highest rate of this workload can be looked for.
+    ///
+    /// # Errors
+    /// When it has no rate, or a fixed one.
+    pub(crate) fn check_search(&self) -> Result<(), WorkloadError> {
+        match self.rate {
+            Some(_) => Err(WorkloadError::FixedRate),
+            None if has_rate(self.kind) => Ok(()),
+            None => Err(WorkloadError::Meaningless { kind: self.kind, parameter: "rate" }),
+        }
+    }
+
     fn check(&self) -> Result<(), WorkloadError> {
         // Whoever closes after a request cannot have another one under way.
         let requests_max = if self.pipeline > 1 { 0 } else { REQUESTS_PER_CONNECTION_MAX };
