@@ -14,6 +14,7 @@ use corepool_lab::statistics::Precision;
 use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOptions};
 
 use crate::commands::calibrate::CalibrateArguments;
+use crate::commands::doctor::DoctorArguments;
 use crate::commands::report::ReportArguments;
 use crate::commands::run::RunArguments;
 use crate::output::{JsonOutput, Output};
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Try how often a difference is claimed where there is none, and found where there is one
     Calibrate(CalibrateArguments),
+    /// Look whether this machine is fit to measure on and to serve from; ends with 0 or 2
+    Doctor(DoctorArguments),
     /// Load any echo server
     Load(LoadArguments),
     /// Run one of the servers until the standard input ends

@@ -14,6 +14,7 @@
 //! | [`figures`] | what is compared, with names and units |
 //! | [`statistics`] | from pairs to intervals and verdicts; pure |
 //! | [`calibration`] | whether all this can be trusted on this machine |
+//! | [`doctor`] | whether the machine is fit for it |
 //! | [`environment`] | the machine and the software a result belongs to |
 //! | [`experiment`] | plans as files, their rows, results that survive an interruption |
 //! | [`report`] | JSON, CSV, Markdown, a page with plots, tables, progress |
@@ -26,6 +27,7 @@ pub mod calibration;
 pub mod comparison;
 pub mod cores;
 pub mod descriptors;
+pub mod doctor;
 pub mod environment;
 pub mod experiment;
 pub mod figures;

@@ -22,6 +22,10 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run::run_plan(&arguments),
         Command::Report(arguments) => commands::report::show(&arguments),
         Command::Calibrate(arguments) => commands::calibrate::calibrate(&arguments),
+        Command::Doctor(arguments) => match commands::doctor::doctor(&arguments) {
+            Ok(status) => return status,
+            Err(failure) => Err(failure),
+        },
         Command::Load(arguments) => commands::load::load_server(&arguments),
         Command::Serve(arguments) => commands::serve::run_server(&arguments),
     };
