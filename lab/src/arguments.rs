@@ -14,6 +14,7 @@ use corepool_lab::statistics::Precision;
 use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOptions};
 
 use crate::commands::calibrate::CalibrateArguments;
+use crate::commands::compare::CompareArguments;
 use crate::commands::doctor::DoctorArguments;
 use crate::commands::report::ReportArguments;
 use crate::commands::run::RunArguments;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Show results again, in any form
     Report(ReportArguments),
+    /// Look what got worse from an older result to a newer one
+    Compare(CompareArguments),
     /// Try how often a difference is claimed where there is none, and found where there is one
     Calibrate(CalibrateArguments),
     /// Look whether this machine is fit to measure on and to serve from; ends with 0 or 2

@@ -17,6 +17,7 @@
 //! | [`doctor`] | whether the machine is fit for it |
 //! | [`environment`] | the machine and the software a result belongs to |
 //! | [`experiment`] | plans as files, their rows, results that survive an interruption |
+//! | [`regression`] | two results, an older and a newer: what got worse |
 //! | [`report`] | JSON, CSV, Markdown, a page with plots, tables, progress |
 //!
 //! The binary parses arguments, calls one of these, and prints.
@@ -35,6 +36,7 @@ pub mod generator;
 pub mod load;
 pub mod placement;
 pub mod plan;
+pub mod regression;
 pub mod report;
 pub mod serve;
 pub mod servers;

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Ab(arguments) => commands::ab::ab(&arguments),
         Command::Run(arguments) => commands::run::run_plan(&arguments),
         Command::Report(arguments) => commands::report::show(&arguments),
+        Command::Compare(arguments) => commands::compare::compare(&arguments),
         Command::Calibrate(arguments) => commands::calibrate::calibrate(&arguments),
         Command::Doctor(arguments) => match commands::doctor::doctor(&arguments) {
             Ok(status) => return status,

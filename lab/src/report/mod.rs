@@ -23,7 +23,7 @@ pub use lines::line;
 pub use load::{CapacityReport, LoadReport};
 pub use pair::Pair;
 pub use ratio::{Finding, Ratio};
-pub use row::{Comparison, Environment, Percentile, Row, Sample, SystemResult};
+pub use row::{Comparison, Environment, Percentile, Row, Sample, SystemResult, log_ratios};
 
 /// Values of figures by [`Figure::key`]; those that could not be measured are
 /// null in the JSON.

@@ -241,6 +241,21 @@ impl Comparison {
     }
 }
 
+/// The logarithms of the ratios of a figure of a server to that of the first
+/// one, grouped by restart, as they were before they were written down.
+#[must_use]
+pub fn log_ratios(row: &Row, system: usize, figure: Figure) -> Vec<Vec<f64>> {
+    let mut restarts: Vec<Vec<f64>> = Vec::new();
+    for sample in &row.samples {
+        restarts.resize_with(restarts.len().max(sample.restart + 1), Vec::new);
+        let value =
+            |system: usize| sample.systems.get(system)?.as_ref()?.get(figure.key()).copied().flatten();
+        let ratio = value(system).zip(value(0)).map(|(value, first)| (value / first).ln());
+        restarts[sample.restart].extend(ratio.filter(|ratio| ratio.is_finite()));
+    }
+    restarts
+}
+
 fn ratios(outcome: &Outcome, system: usize, subject: &str) -> BTreeMap<String, Ratio> {
     let ratio = |figure: Figure| (figure.key().to_owned(), Ratio::new(outcome, system, subject, figure));
     Figure::ALL.into_iter().map(ratio).collect()

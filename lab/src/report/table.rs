@@ -9,6 +9,7 @@ use super::words::{count, interval, load_of, lost, machine, notes, number, serve
 use super::{CapacityReport, LoadReport, Row};
 use crate::experiment::Results;
 use crate::figures::Figure;
+use crate::regression::{Finding as Changed, Regression, yardsticks};
 
 /// A comparison: what was run where, a row per figure, and what the clients
 /// cost.
@@ -91,6 +92,49 @@ pub fn capacity(report: &CapacityReport) -> String {
         None => format!("no rate keeps {}", capacity.slo),
     };
     format!("{}\n{}\n\n{table}\n\n{found}", report.address, machine(&report.environment))
+}
+
+/// What changed between two results.
+#[must_use]
+pub fn regression(regression: &Regression) -> String {
+    let mut table = new_table();
+    table.set_header(["row", "server", "figure", "old", "new", "new/old", "95 % interval", ""]);
+    for change in &regression.changes {
+        let figure = Figure::of_key(&change.figure).map_or(change.figure.as_str(), |figure| figure.label());
+        let (low, high) = change.interval_95;
+        table.add_row([
+            change.row.clone(),
+            format!("{}/{}", change.system, change.with),
+            figure.to_owned(),
+            format!("{:.3}", change.old),
+            format!("{:.3}", change.new),
+            format!("{:.3}", change.change),
+            format!("{low:.3} .. {high:.3}"),
+            match change.finding {
+                Changed::Worse => "WORSE",
+                Changed::Better => "better",
+                Changed::Same => "same",
+                Changed::Undecided => "undecided",
+            }
+            .to_owned(),
+        ]);
+    }
+    align_numbers(&mut table, 3..7);
+    let mut text = table.to_string();
+    for broken in &regression.broken {
+        let _ = write!(text, "\nFAILED now: {broken}");
+    }
+    for row in &regression.unmatched {
+        let _ = write!(text, "\nOnly in one of the two: {row}");
+    }
+    let yardsticks: Vec<_> = yardsticks(regression).into_iter().collect();
+    let _ = write!(
+        text,
+        "\nThe two were run at different times, so ratios are compared, with {} as the yardstick; all intervals \
+         hold at once.",
+        yardsticks.join(", ")
+    );
+    text
 }
 
 /// A load: what was asked for and what came of it.
