@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use corepool_lab::cores::Cores;
 use corepool_lab::generator::Slo;
 use corepool_lab::load::LoadOptions;
+use corepool_lab::placement::Mode;
 use corepool_lab::plan::{PlanOptions, StatisticsOptions};
 use corepool_lab::serve::ServeOptions;
 use corepool_lab::serve::registry;
@@ -63,6 +64,9 @@ pub(crate) struct AbArguments {
     workers: Workers,
     #[command(flatten)]
     statistics: Statistics,
+    /// How servers and clients share the cores: split, shared, one-cpu [default: split]
+    #[arg(long = "where", value_name = "HOW")]
+    mode: Option<Mode>,
     /// Cores of the servers, such as 0,2-3 [default: the first ones]
     #[arg(long)]
     server_cores: Option<Cores>,
@@ -219,6 +223,7 @@ impl AbArguments {
         options.servers.workers = self.workers.workers;
         options.servers.limit = self.workers.limit;
         options.servers.policy = self.workers.placement.map(|policy| policy.to_string());
+        options.placement.mode = self.mode;
         options.placement.server_cores.clone_from(&self.server_cores);
         options.placement.client_cores.clone_from(&self.client_cores);
         options.statistics = self.statistics.options();

@@ -107,7 +107,10 @@ fn every_server_can_be_compared_and_names_its_driver() {
         ("compio-raw-owned", "io_uring"),
     ];
     for (name, driver) in servers {
-        for more in [["--bytes=512", "--workers=1"], ["--bytes=300000", "--workers=2"]] {
+        for more in [
+            ["--bytes=512", "--workers=1", "--where=split"],
+            ["--bytes=300000", "--workers=2", "--where=shared"],
+        ] {
             let output = ab("epoll", name, &[&more[..], &["--json=-"]].concat());
             assert!(output.status.success(), "{name}: {}", errors(&output));
             assert_eq!(json(&output)["b"]["driver"], driver, "{name}");

@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::nic::{self, Nic};
 use crate::cores::Cores;
-use crate::environment::StealMeter;
+use crate::environment::DisturbanceMeter;
 
 /// The machine as it is.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Facts {
     /// Reads everything; takes half a second, to see the steal.
     #[must_use]
     pub fn read() -> Self {
-        let steal = StealMeter::start();
+        let steal = DisturbanceMeter::start();
         thread::sleep(STEAL_SEEN_FOR);
         let pair = |text: String| {
             let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
@@ -76,7 +76,7 @@ impl Facts {
             smt: number("/sys/devices/system/cpu/smt/active").map(|active| active == 1),
             governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             load: text("/proc/loadavg").and_then(|text| text.split_whitespace().next()?.parse().ok()),
-            steal_percent: steal.percent(),
+            steal_percent: steal.disturbance().steal_percent,
             irqbalance: runs("irqbalance"),
             nics: nic::read_all(),
         }

@@ -2,7 +2,7 @@
 
 use super::{Ending, Experiment, PlannedRow, Record, Results, Store, StoreError};
 use crate::comparison::{ComparisonError, Outcome, Phase, measure};
-use crate::environment::{Machine, StealMeter};
+use crate::environment::{DisturbanceMeter, Machine};
 use crate::plan::{Plan, PlanOptions};
 use crate::report::Row;
 
@@ -52,9 +52,9 @@ pub fn run_row(
     watch: impl FnMut(Phase, &Outcome),
 ) -> Result<Row, ComparisonError> {
     let machine = Machine::look();
-    let steal = StealMeter::start();
+    let meter = DisturbanceMeter::start();
     let measurement = measure(plan, watch)?;
-    Ok(Row::new(options, plan, &measurement, machine, steal.percent()))
+    Ok(Row::new(options, plan, &measurement, machine, meter.disturbance()))
 }
 
 fn end(index: usize, row: &PlannedRow, watch: &mut impl FnMut(Event<'_>)) -> Ending {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::cores::Cores;
 use crate::descriptors::{self, DescriptorError};
-use crate::placement::{Placement, PlacementError, check_allowed};
+use crate::placement::{Placement, PlacementError, Topology, check_allowed};
 use crate::serve::ServeOptions;
 use crate::serve::registry::UnknownSystem;
 use crate::serve::subject::Subject;
@@ -68,8 +68,7 @@ impl Plan {
         let budget = statistics.budget_seconds.map(|seconds| within("--budget", seconds, BUDGET_SECONDS));
         let budget = budget.transpose()?.or_else(|| statistics.until.map(|_| UNTIL_SECONDS));
         let seed = statistics.seed.unwrap_or_else(|| fastrand::u64(..SEEDS));
-        let placement =
-            Placement::choose(&Cores::allowed()?, workers, placement.server_cores, placement.client_cores)?;
+        let placement = Placement::choose(&Topology::look(&Cores::allowed()?), workers, &placement.wanted())?;
         let mut workload = Workload::try_from(workload)?;
         workload.seed = seed;
         let limit = servers.limit.map(|limit| within("--limit", limit, LIMIT)).transpose()?;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::cores::Cores;
+use crate::placement::{Mode, Wanted};
 use crate::statistics::Precision;
 use crate::workload::WorkloadOptions;
 
@@ -49,6 +50,9 @@ pub struct ServerOptions {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct PlacementOptions {
+    /// How to choose the cores: `split` if nothing is said, `shared` or `one-cpu`.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     /// Cores of the servers; chosen if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_cores: Option<Cores>,
@@ -99,5 +103,12 @@ impl Default for StatisticsOptions {
             noise: true,
             seed: None,
         }
+    }
+}
+
+impl PlacementOptions {
+    pub(super) fn wanted(self) -> Wanted {
+        let Self { mode, server_cores, client_cores } = self;
+        Wanted { mode, server_cores, client_cores }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Ratio, Values, by_key};
 use crate::accounting::PerRequest;
 use crate::comparison::{Measured, Measurement, Outcome, Round};
-use crate::environment::Machine;
+use crate::environment::{Disturbance, Machine};
 use crate::figures::Figure;
 use crate::generator::{Busy, Faults, Slice};
 use crate::placement::Placement;
@@ -43,9 +43,9 @@ pub struct Environment {
     pub machine: Machine,
     /// Who ran where.
     pub placement: Placement,
-    /// The share of all cores' time that the hypervisor gave to somebody else
-    /// during the run, in percent.
-    pub steal_percent: Option<f64>,
+    /// What disturbed the run.
+    #[serde(flatten)]
+    pub disturbance: Disturbance,
     /// What was asked for.
     pub plan: PlanOptions,
     /// What all random choices were made from.
@@ -156,7 +156,7 @@ impl Row {
         plan: &Plan,
         measurement: &Measurement,
         machine: Machine,
-        steal_percent: Option<f64>,
+        disturbance: Disturbance,
     ) -> Self {
         let outcome = &measurement.outcome;
         let names: Vec<_> = plan.systems.iter().map(|system| system.name.to_owned()).collect();
@@ -168,7 +168,7 @@ impl Row {
             environment: Environment {
                 machine,
                 placement: plan.placement.clone(),
-                steal_percent,
+                disturbance,
                 plan: PlanOptions { workload: plan.workload.clone().into(), ..options.clone() },
                 seed: plan.seed,
             },

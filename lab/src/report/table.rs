@@ -5,7 +5,9 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::lines::Lines;
-use super::words::{count, interval, load_of, lost, machine, notes, number, servers, shown, statistics};
+use super::words::{
+    count, disturbance, interval, load_of, lost, machine, notes, number, servers, shown, statistics, warnings,
+};
 use super::{CapacityReport, LoadReport, Row};
 use crate::experiment::Results;
 use crate::figures::Figure;
@@ -24,10 +26,8 @@ pub fn row(row: &Row) -> String {
         statistics(row),
         machine(&row.environment.machine)
     );
-    if let Some(steal) = row.environment.steal_percent {
-        let _ = write!(text, "; steal {steal:.1} %");
-    }
-    for warning in &placement.warnings {
+    text.push_str(&disturbance(row));
+    for warning in warnings(row) {
         let _ = write!(text, "\n!! {}", warning.to_uppercase());
     }
     let figures = if row.systems.len() == 2 { pair(row) } else { many(row) };

@@ -98,6 +98,20 @@ pub(super) fn machine(machine: &Machine) -> String {
     )
 }
 
+/// What disturbed the run, as far as that is known.
+pub(super) fn disturbance(row: &Row) -> String {
+    let disturbance = row.environment.disturbance;
+    let shares = [("steal", disturbance.steal_percent), ("other programs", disturbance.others_percent)];
+    let known = shares.into_iter().filter_map(|(what, percent)| Some(format!("; {what} {:.1} %", percent?)));
+    known.collect()
+}
+
+/// Why the figures may not be what they seem.
+pub(super) fn warnings(row: &Row) -> Vec<String> {
+    let environment = &row.environment;
+    environment.placement.warnings.iter().cloned().chain(environment.disturbance.warnings()).collect()
+}
+
 /// What a reader must know besides the figures.
 pub(super) fn notes(row: &Row) -> Vec<String> {
     let mut notes = Vec::new();

@@ -15,9 +15,9 @@ pub(super) fn of(label: &str, row: &Row) -> Markup {
             h2 { @if label.is_empty() { (words::servers(row)) } @else { (label) } }
             p.load {
                 (words::load_of(&row.environment.plan)) "; " (words::statistics(row)) "; " (placement.to_string())
-                @if let Some(steal) = row.environment.steal_percent { (format!("; steal {steal:.1} %")) }
+                (words::disturbance(row))
             }
-            @for warning in &placement.warnings { p.failed { (warning) } }
+            @for warning in words::warnings(row) { p.failed { (warning) } }
             (table(row))
             @for note in notes.iter().filter(|note| !how_to_read.contains(note)) {
                 p class=(if note.starts_with("FAILED") { "failed" } else { "note" }) { (note) }
