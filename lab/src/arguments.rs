@@ -11,6 +11,7 @@ use corepool_lab::placement::Mode;
 use corepool_lab::plan::{PlanOptions, StatisticsOptions};
 use corepool_lab::serve::ServeOptions;
 use corepool_lab::serve::registry;
+use corepool_lab::serve::when_full::WhenFull;
 use corepool_lab::statistics::Precision;
 use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOptions};
 
@@ -212,6 +213,9 @@ struct Workers {
     /// Where the framework puts a connection: local-first, even, round-robin, always-other
     #[arg(long, value_name = "POLICY")]
     placement: Option<corepool::Placement>,
+    /// What the framework does with a connection when every worker is full: queue, pause, reject, serve-anyway
+    #[arg(long, value_name = "POLICY")]
+    overflow: Option<WhenFull>,
 }
 
 impl AbArguments {
@@ -222,6 +226,7 @@ impl AbArguments {
         options.workload = self.traffic.options();
         options.servers.workers = self.workers.workers;
         options.servers.limit = self.workers.limit;
+        options.servers.overflow = self.workers.overflow;
         options.servers.policy = self.workers.placement.map(|policy| policy.to_string());
         options.placement.mode = self.mode;
         options.placement.server_cores.clone_from(&self.server_cores);
@@ -265,6 +270,7 @@ impl ServeArguments {
         options.workers = self.workers.workers;
         options.limit = self.workers.limit;
         options.placement = self.workers.placement;
+        options.overflow = self.workers.overflow;
         if let Some(cores) = &self.cores {
             options.cores = cores.clone();
         }

@@ -187,6 +187,7 @@ fn arguments(name: &str, options: &ServeOptions) -> Vec<String> {
     let cores = &options.cores;
     option("cores", (!cores.is_empty()).then(|| cores.to_string()));
     option("limit", options.limit.map(|limit| limit.to_string()));
+    option("overflow", options.overflow.map(|policy| policy.to_string()));
     option("placement", options.placement.map(|policy| policy.to_string()));
     arguments
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 use corepool_lab::generator::{Faults, Fleet};
 use corepool_lab::serve::ServeOptions;
 use corepool_lab::serve::registry::systems;
+use corepool_lab::serve::when_full::WhenFull;
 use corepool_lab::servers::Server;
 use corepool_lab::workload::mix::Endpoint;
 use corepool_lab::workload::{Closes, Direction, Kind, Mix, Workload};
@@ -23,10 +24,15 @@ use support::{LAB, echo, replying, server};
 const SLICE: Duration = Duration::from_millis(60);
 
 fn start(name: &str, workload: &Workload) -> Server {
+    start_with(name, workload, None)
+}
+
+fn start_with(name: &str, workload: &Workload, overflow: Option<WhenFull>) -> Server {
     let mut options = ServeOptions::default();
     options.service = workload.service();
     options.workers = 2;
     options.limit = workload.limit(2);
+    options.overflow = overflow;
     Server::start(LAB.as_ref(), name, &options).unwrap()
 }
 
@@ -102,23 +108,24 @@ fn a_tenth_of_the_connections_sends_nine_tenths_of_the_requests() {
 }
 
 #[test]
-fn clients_that_find_no_slot_are_refused_and_lose_nothing() {
-    let mut workload = Workload::of(Kind::Saturation);
-    workload.connections = 16;
-    let server = start("tokio", &workload);
-    let mut fleet = Fleet::connect(server.address(), &workload).unwrap();
-    for _ in 0..2 {
-        let tally = fleet.run(SLICE).unwrap();
-        assert!(tally.requests > 0);
-        assert_eq!(tally.waiting, 0);
-        assert_eq!(tally.refused, 16 - 2 * 3);
-        assert!(tally.elapsed >= SLICE);
+fn clients_that_find_no_slot_wait_or_are_refused_and_lose_nothing() {
+    for (overflow, waiting, refused) in [(WhenFull::Queue, 10, 0), (WhenFull::Reject, 0, 10)] {
+        let mut workload = Workload::of(Kind::Saturation);
+        workload.connections = 16;
+        let server = start_with("tokio", &workload, Some(overflow));
+        let mut fleet = Fleet::connect(server.address(), &workload).unwrap();
+        for _ in 0..2 {
+            let tally = fleet.run(SLICE).unwrap();
+            assert!(tally.requests > 0);
+            assert_eq!((tally.waiting, tally.refused), (waiting, refused), "{overflow}");
+            assert!(tally.elapsed >= SLICE);
+        }
+        assert_eq!(fleet.take_faults(), Faults::default());
     }
-    assert_eq!(fleet.take_faults(), Faults::default());
 }
 
 #[test]
-fn those_that_were_refused_are_served_when_others_leave() {
+fn those_that_found_no_slot_are_served_when_others_leave() {
     let mut workload = Workload::of(Kind::Saturation);
     (workload.connections, workload.requests_per_connection) = (16, 1);
     let server = start("tokio", &workload);

@@ -77,6 +77,7 @@ impl Plan {
             cores: placement.server_cores.clone(),
             limit: limit.or_else(|| workload.limit(workers)),
             service: workload.service(),
+            overflow: servers.overflow,
             placement: servers.policy.as_deref().map(policy).transpose()?,
             ..ServeOptions::default()
         };

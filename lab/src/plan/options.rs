@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cores::Cores;
 use crate::placement::{Mode, Wanted};
+use crate::serve::when_full::WhenFull;
 use crate::statistics::Precision;
 use crate::workload::WorkloadOptions;
 
@@ -43,6 +44,9 @@ pub struct ServerOptions {
     /// Where the framework puts a new connection, such as `even`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// What the framework does with a connection when every worker is full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<WhenFull>,
 }
 
 /// Who runs where.
@@ -88,7 +92,7 @@ pub struct StatisticsOptions {
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { workers: 1, limit: None, policy: None }
+        Self { workers: 1, limit: None, policy: None, overflow: None }
     }
 }
 

@@ -61,6 +61,7 @@ fn parameters(plan: &PlanOptions) -> Vec<(&'static str, String)> {
         ("rate", workload.rate.map(|rate| format!("{rate}/s"))),
         ("limit", servers.limit.map(|limit| limit.to_string())),
         ("policy", servers.policy.clone()),
+        ("overflow", servers.overflow.map(|policy| policy.to_string())),
     ];
     all.into_iter().filter_map(|(what, value)| Some((what, value?))).collect()
 }

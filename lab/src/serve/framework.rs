@@ -122,5 +122,6 @@ fn config(options: &ServeOptions) -> Config {
         ),
     };
     config = options.limit.into_iter().fold(config, Config::limit);
-    options.placement.into_iter().fold(config, Config::placement)
+    config = options.placement.into_iter().fold(config, Config::placement);
+    options.overflow.into_iter().fold(config, |config, policy| policy.apply(config))
 }

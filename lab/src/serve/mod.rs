@@ -24,6 +24,7 @@ pub(crate) mod session;
 pub mod subject;
 mod tokio_raw;
 mod uring;
+pub mod when_full;
 mod wire;
 mod workers;
 
@@ -38,6 +39,7 @@ use signal_hook::iterator::Signals;
 
 use self::command::Running;
 use self::subject::Subject;
+use self::when_full::WhenFull;
 use crate::cores::Cores;
 use crate::workload::Service;
 
@@ -64,6 +66,9 @@ pub struct ServeOptions {
     /// Where the framework puts a new connection; the servers by hand leave it
     /// where it was accepted.
     pub placement: Option<Placement>,
+    /// What the framework does with a connection when every worker is full; the
+    /// servers by hand are never full.
+    pub overflow: Option<WhenFull>,
 }
 
 impl Default for ServeOptions {
@@ -75,6 +80,7 @@ impl Default for ServeOptions {
             cores: Cores::from_iter([]),
             limit: None,
             placement: None,
+            overflow: None,
         }
     }
 }
