@@ -20,6 +20,7 @@ use crate::commands::compare::CompareArguments;
 use crate::commands::doctor::DoctorArguments;
 use crate::commands::report::ReportArguments;
 use crate::commands::run::RunArguments;
+use crate::commands::suite::SuiteArguments;
 use crate::output::{JsonOutput, Output};
 
 /// Compares servers of corepool, and loads them.
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Ab(Box<AbArguments>),
     /// Run the experiment of a file; what has been measured already is kept
     Run(RunArguments),
+    /// Repeat a study, as far as this machine allows
+    Suite(SuiteArguments),
     /// Show results again, in any form
     Report(ReportArguments),
     /// Look what got worse from an older result to a newer one

@@ -19,6 +19,7 @@
 //! | [`experiment`] | plans as files, their rows, results that survive an interruption |
 //! | [`regression`] | two results, an older and a newer: what got worse |
 //! | [`report`] | JSON, CSV, Markdown, a page with plots, tables, progress |
+//! | [`suite`] | plans that come with the lab |
 //!
 //! The binary parses arguments, calls one of these, and prints.
 #![forbid(unsafe_code)]
@@ -41,4 +42,5 @@ pub mod report;
 pub mod serve;
 pub mod servers;
 pub mod statistics;
+pub mod suite;
 pub mod workload;

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Ab(arguments) => commands::ab::ab(&arguments),
         Command::Run(arguments) => commands::run::run_plan(&arguments),
+        Command::Suite(arguments) => commands::suite::run_suite(&arguments),
         Command::Report(arguments) => commands::report::show(&arguments),
         Command::Compare(arguments) => commands::compare::compare(&arguments),
         Command::Calibrate(arguments) => commands::calibrate::calibrate(&arguments),

@@ -8,6 +8,7 @@ pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod suite;
 
 use std::error::Error;
 

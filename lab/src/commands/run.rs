@@ -4,10 +4,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use corepool_lab::cores::Cores;
 use corepool_lab::experiment::run::{Event, run};
 use corepool_lab::experiment::{Experiment, Record, Results, Store, StoreError, file};
 use corepool_lab::report::progress::Progress;
 use corepool_lab::report::{line, table};
+use corepool_lab::suite::server_cores;
 
 use super::Failure;
 use crate::output::Output;
@@ -27,7 +29,8 @@ pub(crate) struct RunArguments {
 }
 
 pub(crate) fn run_plan(arguments: &RunArguments) -> Result<(), Failure> {
-    let experiment = file::read(&arguments.plan).map_err(Failure::usage)?;
+    let cores = Cores::allowed().map_err(Failure::run)?;
+    let experiment = file::read(&arguments.plan).map_err(Failure::usage)?.scaled_to(server_cores(&cores));
     let results = arguments.results.clone().unwrap_or_else(|| arguments.plan.with_extension("jsonl"));
     let mut output = arguments.output.open()?;
     let results = measure(&experiment, &results, arguments.fresh)?;

@@ -21,7 +21,10 @@
 //! ```
 //!
 //! A row is made for each case and each combination of the sweep. The tables
-//! are those of [`PlanOptions`]. A key that means nothing is an error.
+//! are those of [`PlanOptions`]. Servers that are not always built can be named in
+//! `systems_if_built`. With `study_cores = 12`, a machine whose servers can have
+//! fewer cores runs fewer workers, connections and requests per second, in
+//! proportion. A key that means nothing is an error.
 
 use std::fs;
 use std::path::Path;
@@ -32,6 +35,7 @@ use toml::{Table, Value};
 use super::sweep::{self, Point};
 use super::{Experiment, Heading, PlannedRow};
 use crate::plan::{PlacementOptions, Plan, PlanOptions, ServerOptions, StatisticsOptions};
+use crate::serve::registry;
 use crate::workload::WorkloadOptions;
 
 #[derive(Deserialize)]
@@ -42,6 +46,9 @@ struct PlanFile {
     about: String,
     #[serde(default)]
     systems: Vec<String>,
+    #[serde(default)]
+    systems_if_built: Vec<String>,
+    study_cores: Option<usize>,
     #[serde(default)]
     workload: WorkloadOptions,
     #[serde(default)]
@@ -79,8 +86,9 @@ pub fn parse(text: &str) -> Result<Experiment, String> {
         true => vec![Point::new()],
         false => file.case.iter().map(sweep::point).collect(),
     };
+    let built = file.systems_if_built.into_iter().filter(|name| registry::find(name).is_ok());
     let base = PlanOptions {
-        systems: file.systems,
+        systems: file.systems.into_iter().chain(built).collect(),
         workload: file.workload,
         servers: file.servers,
         placement: file.placement,
@@ -94,7 +102,11 @@ pub fn parse(text: &str) -> Result<Experiment, String> {
     if rows.len() > ROWS_MAX {
         return Err(format!("{} rows are more than the {ROWS_MAX} that a plan may have", rows.len()));
     }
-    Ok(Experiment { heading: Heading { title: file.title, about: file.about }, rows })
+    Ok(Experiment {
+        heading: Heading { title: file.title, about: file.about },
+        rows,
+        study_cores: file.study_cores,
+    })
 }
 
 fn row(base: &Table, point: &Point) -> Result<PlannedRow, String> {

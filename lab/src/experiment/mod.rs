@@ -1,13 +1,14 @@
 //! Experiments as data: a file that says what is to be compared, and the file
 //! beside it that has the results.
 //!
-//! [`mod@file`] reads the TOML and makes rows of it, with `sweep`; [`run`] measures
+//! [`mod@file`] reads the TOML and makes rows of it, with `sweep` and `scale`; [`run`] measures
 //! them one after the other; [`store`] keeps each finished [`record`] as a line
 //! of JSON, so that an interruption loses nothing but the row that was under way.
 
 pub mod file;
 pub mod record;
 pub mod run;
+mod scale;
 pub mod store;
 mod sweep;
 
@@ -27,6 +28,9 @@ pub struct Experiment {
     pub heading: Heading,
     /// What is run, in this order; at least one.
     pub rows: Vec<PlannedRow>,
+    /// How many cores the servers of the study had that this repeats, if it may be
+    /// scaled to fewer.
+    pub study_cores: Option<usize>,
 }
 
 /// What an experiment is about.
@@ -80,7 +84,20 @@ impl PlannedRow {
     pub fn label(&self) -> String {
         label(&self.varied)
     }
+
+    /// About how long it takes, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        let statistics = &self.options.statistics;
+        let noise = if statistics.noise { 2 * 3 * statistics.restarts } else { 0 };
+        let slices = self.options.systems.len() * (statistics.pairs + statistics.restarts) + noise;
+        let starts = (self.options.systems.len() * statistics.restarts) as f64 * START_SECONDS;
+        slices as f64 * statistics.slice_seconds + starts
+    }
 }
+
+/// What it takes to start a server and to connect to it.
+const START_SECONDS: f64 = 0.1;
 
 pub(crate) fn label(varied: &[Varied]) -> String {
     let parts = varied.iter().map(|varied| format!("{} {}", varied.short_name(), varied.value));

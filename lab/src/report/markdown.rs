@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Row;
+use super::accounts::accounts;
 use super::lines::Lines;
 use super::words::{self, count, interval, number, shown};
 use crate::experiment::Results;
@@ -50,6 +51,12 @@ fn single(row: &Row, text: &mut String) {
                 ratio.map_or_else(String::new, |ratio| ratio.short_verdict()),
             ];
             line(text, &cells);
+        }
+    }
+    for account in accounts(row) {
+        for (index, (system, value)) in row.systems.iter().zip(&account.values).enumerate() {
+            let label = if index == 0 { account.label } else { "" };
+            line(text, &[label, &system.name, value, "", "", ""].map(str::to_owned));
         }
     }
     for note in words::notes(row) {

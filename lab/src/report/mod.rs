@@ -1,8 +1,10 @@
 //! What a run is told as. A finished comparison is a [`Row`], a finished load a
-//! [`{CapacityReport, LoadReport}`]; both are written as JSON as they are, that of `ab` as a [`Pair`]. [`table`] shows them on
+//! [`LoadReport`], a search for the highest rate a [`CapacityReport`]; all are
+//! written as JSON as they are, that of `ab` as a [`Pair`]. [`table`] shows them on
 //! a terminal, [`csv`] is for other programs, [`markdown`] for documents, [`html`]
 //! a page with plots; [`progress`] is shown meanwhile.
 
+mod accounts;
 pub mod csv;
 pub mod html;
 mod lines;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+use super::accounts::accounts;
 use super::lines::Lines;
 use super::words::{
     count, disturbance, interval, load_of, lost, machine, notes, number, servers, shown, statistics, warnings,
@@ -183,6 +184,9 @@ fn pair(row: &Row) -> Table {
             ratio.map_or_else(String::new, |ratio| ratio.short_verdict()),
         ]);
     }
+    for account in accounts(row) {
+        table.add_row([account.label].into_iter().chain(account.values.iter().map(String::as_str)));
+    }
     table.add_row(["lost requests", &lost(&row.systems[0]), &lost(&row.systems[1])]);
     align_numbers(&mut table, 1..5);
     table
@@ -204,6 +208,11 @@ fn many(row: &Row) -> Table {
                 ratio.map_or_else(String::new, |ratio| interval(Some(ratio))),
                 ratio.map_or_else(String::new, |ratio| ratio.short_verdict()),
             ]);
+        }
+    }
+    for account in accounts(row) {
+        for (index, (system, value)) in row.systems.iter().zip(&account.values).enumerate() {
+            table.add_row([if index == 0 { account.label } else { "" }, &system.name, value]);
         }
     }
     for (index, system) in row.systems.iter().enumerate() {

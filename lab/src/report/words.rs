@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::accounts::missing;
 use super::{Ratio, Row, SystemResult};
 use crate::environment::Machine;
 use crate::figures::Figure;
@@ -121,6 +122,7 @@ pub(super) fn notes(row: &Row) -> Vec<String> {
     }
     notes.extend(noise(row));
     notes.extend(clients(row));
+    notes.extend(missing(row));
     notes.extend(how_to_read(row));
     notes
 }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::plot;
+use crate::report::accounts::accounts;
 use crate::report::words;
 use crate::report::{Finding, Ratio, Row};
 
@@ -51,6 +52,13 @@ fn table(row: &Row) -> Markup {
                             th scope="row" { (figure.label()) }
                             @for system in &row.systems { td { (words::shown(figure, system.figure(figure))) } }
                             @for comparison in &row.comparisons { (ratio(comparison.ratio(figure))) }
+                        }
+                    }
+                    @for account in accounts(row) {
+                        tr.account {
+                            th scope="row" { (account.label) }
+                            @for value in &account.values { td { (value) } }
+                            @for _ in &row.comparisons { td { } td.words { } }
                         }
                     }
                     tr {
