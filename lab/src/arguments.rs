@@ -90,7 +90,7 @@ struct Statistics {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
     slice: f64,
     /// How often all servers are started anew
-    #[arg(long, default_value_t = 6)]
+    #[arg(long, default_value_t = 12)]
     restarts: usize,
     /// Go on until the interval of the CPU per request is as narrow as this, such as 1%
     #[arg(long, value_name = "PERCENT")]

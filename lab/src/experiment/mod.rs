@@ -89,7 +89,7 @@ impl PlannedRow {
     #[must_use]
     pub fn seconds(&self) -> f64 {
         let statistics = &self.options.statistics;
-        let noise = if statistics.noise { 2 * 3 * statistics.restarts } else { 0 };
+        let noise = if statistics.noise { 2 * 3 * statistics.restarts.min(6) } else { 0 };
         let slices = self.options.systems.len() * (statistics.pairs + statistics.restarts) + noise;
         let starts = (self.options.systems.len() * statistics.restarts) as f64 * START_SECONDS;
         slices as f64 * statistics.slice_seconds + starts

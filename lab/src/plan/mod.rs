@@ -120,9 +120,11 @@ impl Plan {
     #[must_use]
     pub fn noise(&self) -> Option<Self> {
         let first = self.systems.first()?;
+        let restarts = self.restarts.min(NOISE_RESTARTS_MAX);
         self.measures_noise.then(|| Self {
             systems: vec![first.clone(), first.clone()],
-            pairs: self.restarts * NOISE_PAIRS.min(self.rounds(0)),
+            restarts,
+            pairs: restarts * NOISE_PAIRS.min(self.rounds(0)),
             until: None,
             budget: None,
             measures_noise: false,
@@ -221,6 +223,7 @@ const BUDGET_SECONDS: RangeInclusive<f64> = 1.0..=86_400.0;
 const UNTIL_SECONDS: f64 = 600.0;
 /// Pairs of each restart in the run of a server against itself.
 const NOISE_PAIRS: usize = 2;
+const NOISE_RESTARTS_MAX: usize = 6;
 const SLICE_SECONDS: RangeInclusive<f64> = 0.01..=60.0;
 
 #[cfg(test)]
@@ -235,16 +238,20 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_a_plan_of_less_than_45_seconds() {
+    fn the_defaults_are_a_plan_of_less_than_a_minute() {
         let plan = plan(|_| ()).unwrap();
         let slices = |plan: &Plan| 2 * (plan.pairs + plan.restarts);
         let slices = slices(&plan) + slices(&plan.noise().unwrap());
-        assert!(plan.slice.as_secs_f64() * slices as f64 <= 45.0);
+        assert!(plan.slice.as_secs_f64() * slices as f64 <= 50.0);
     }
 
     #[test]
     fn the_pairs_are_spread_over_the_restarts() {
-        let mut plan = plan(|options| options.statistics.pairs = 20).unwrap();
+        let mut plan = plan(|options| {
+            options.statistics.pairs = 20;
+            options.statistics.restarts = 6;
+        })
+        .unwrap();
         let rounds = |plan: &Plan| (0..7).map(|restart| plan.rounds(restart)).collect::<Vec<_>>();
         assert_eq!(rounds(&plan), [4, 4, 3, 3, 3, 3, 4]);
         plan.pairs = 18;
@@ -278,7 +285,7 @@ mod tests {
         let error = plan(|options| options.workload.connections = Some(0)).unwrap_err();
         assert_eq!(error.to_string(), "connections is 0, but must be from 1 to 20000");
         let error = plan(|options| options.statistics.pairs = 5).unwrap_err();
-        assert_eq!(error.to_string(), "--pairs is 5, but must be from 6 to 10000");
+        assert_eq!(error.to_string(), "--pairs is 5, but must be from 12 to 10000");
         for wrong in [0.0, 61.0, f64::NAN, f64::INFINITY, -1.0] {
             let error = plan(|options| options.statistics.slice_seconds = wrong).unwrap_err();
             assert!(error.to_string().starts_with("--slice is "), "{error}");

@@ -101,7 +101,7 @@ impl Default for StatisticsOptions {
         Self {
             pairs: 48,
             slice_seconds: 0.3,
-            restarts: 6,
+            restarts: 12,
             until: None,
             budget_seconds: None,
             noise: true,

@@ -70,7 +70,7 @@ fn parameters(plan: &PlanOptions) -> Vec<(&'static str, String)> {
 /// How much was measured.
 pub(super) fn statistics(row: &Row) -> String {
     let plan = &row.environment.plan.statistics;
-    let restarts = row.samples.last().map_or(0, |sample| sample.restart + 1);
+    let restarts = restarts(row);
     let mut text = format!(
         "{} pairs of {} x {} s, {}, seed {}",
         row.samples.len(),
@@ -83,6 +83,10 @@ pub(super) fn statistics(row: &Row) -> String {
         let _ = write!(text, ", until {precision}");
     }
     text
+}
+
+fn restarts(row: &Row) -> usize {
+    row.samples.last().map_or(0, |sample| sample.restart + 1)
 }
 
 /// The software and the machine.
@@ -119,6 +123,13 @@ pub(super) fn notes(row: &Row) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(failure) = &row.failure {
         notes.push(format!("FAILED: {failure}"));
+    }
+    let restarts = restarts(row);
+    if restarts < RESTARTS_LEAST && row.failure.is_none() {
+        notes.push(format!(
+            "Only {}: how processes of one server differ is hardly known; take at least {RESTARTS_LEAST}.",
+            count(restarts, "restart")
+        ));
     }
     notes.extend(noise(row));
     notes.extend(clients(row));
@@ -206,3 +217,6 @@ pub(super) fn lost(system: &SystemResult) -> String {
         failed => format!("{} in {failed} of {} slices", system.errors, system.slices),
     }
 }
+
+/// With fewer restarts an interval rests on too few processes.
+const RESTARTS_LEAST: usize = 6;
