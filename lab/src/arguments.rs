@@ -56,12 +56,16 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = systems())]
 pub(crate) struct AbArguments {
-    /// The server that the other is compared with
-    a: String,
-    /// The other server
-    b: String,
-    /// More servers, which are compared with A too
-    others: Vec<String>,
+    /// The servers: A, B, and more that are compared with A too; names of the lab, or commands of
+    /// your own, which find their address in LAB_ADDR or in place of {addr}
+    #[arg(value_name = "SERVER")]
+    servers: Vec<String>,
+    /// The server that the others are compared with, as the first SERVER
+    #[arg(long, value_name = "SERVER", requires = "b")]
+    a: Option<String>,
+    /// The other server, as the second SERVER
+    #[arg(long, value_name = "SERVER", requires = "a")]
+    b: Option<String>,
     #[command(flatten)]
     traffic: Traffic,
     #[command(flatten)]
@@ -224,8 +228,7 @@ struct Workers {
 impl AbArguments {
     pub(crate) fn options(&self) -> PlanOptions {
         let mut options = PlanOptions::default();
-        options.systems = vec![self.a.clone(), self.b.clone()];
-        options.systems.extend_from_slice(&self.others);
+        options.systems = [&self.a, &self.b].into_iter().flatten().chain(&self.servers).cloned().collect();
         options.workload = self.traffic.options();
         options.servers.workers = self.workers.workers;
         options.servers.limit = self.workers.limit;

@@ -6,10 +6,10 @@
 //! | [`plan`], [`load`] | the options of a run, checked |
 //! | [`workload`] | what the clients do, by name, with parameters |
 //! | [`cores`], [`placement`] | who runs on which core |
-//! | [`serve`] | the servers under test, by name, and the process that runs one |
+//! | [`serve`] | the servers under test, by name or as a command, and the process that runs one |
 //! | [`servers`] | starting such processes and ending them |
 //! | [`generator`] | the clients: connections, requests, comparison of every byte |
-//! | [`accounting`] | CPU time and context switches of a server |
+//! | [`accounting`] | what a server and its clients use: CPU time, switches, memory, system calls |
 //! | [`comparison`] | restarts, slices, rounds: the course of a run |
 //! | [`figures`] | what is compared, with names and units |
 //! | [`statistics`] | from pairs to intervals and verdicts; pure |

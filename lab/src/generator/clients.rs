@@ -70,7 +70,9 @@ impl Clients {
     /// # Errors
     /// When a thread cannot go on, for a reason that is not the server's.
     pub fn run(&self, server: usize, duration: Duration) -> io::Result<Slice> {
-        self.all(|| Command::Run(server, duration))
+        let mut slice = self.all(|| Command::Run(server, duration))?;
+        slice.time_wait = time_wait();
+        Ok(slice)
     }
 
     /// From now on so many requests are sent per second, by all threads to one
@@ -168,6 +170,7 @@ fn slice(fleet: &mut Fleet, duration: Duration) -> io::Result<Slice> {
         unsent: tally.unsent,
         waiting: tally.waiting,
         refused: tally.refused,
+        time_wait: 0,
         by_endpoint: fleet.latencies_by_endpoint().to_vec(),
         requests: tally.requests,
         elapsed: tally.elapsed,
@@ -188,6 +191,15 @@ fn share(workload: &Workload, index: usize, threads: usize) -> Workload {
         seed: workload.seed.wrapping_add(index as u64),
         ..workload.clone()
     }
+}
+
+/// Sockets of this network namespace in TIME_WAIT; zero if the kernel does not tell.
+fn time_wait() -> usize {
+    let count = |text: String| {
+        let line = text.lines().find(|line| line.starts_with("TCP:"))?.to_owned();
+        line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()
+    };
+    std::fs::read_to_string("/proc/net/sockstat").ok().and_then(count).unwrap_or(0)
 }
 
 fn ended() -> io::Error {

@@ -50,6 +50,8 @@ pub struct Slice {
     /// Connections that a full server closed instead of serving them; they are no
     /// lost requests, and are tried again in the next slice.
     pub refused: u64,
+    /// Sockets of this machine that were in TIME_WAIT at the end.
+    pub time_wait: usize,
     /// From the first request to the last reply.
     pub elapsed: Duration,
     /// CPU time of the client threads.
@@ -74,6 +76,7 @@ impl Slice {
             unsent: 0,
             waiting: 0,
             refused: 0,
+            time_wait: 0,
             elapsed: Duration::ZERO,
             cpu: Duration::ZERO,
             spent: Spent::default(),
@@ -94,6 +97,7 @@ impl Slice {
     pub fn append(&mut self, other: &Self) {
         self.elapsed += other.elapsed;
         self.waiting = self.waiting.max(other.waiting);
+        self.time_wait = self.time_wait.max(other.time_wait);
         self.add_counts(other);
     }
 

@@ -63,7 +63,7 @@ fn shown(value: f64) -> String {
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 20] = [
     Kind::new("server user CPU/request, us", |system| Some(system.server.user_us)),
     Kind::new("server system CPU/request, us", |system| Some(system.server.system_us)),
     Kind::new("client user CPU/request, us", |system| Some(system.clients.user_us)),
@@ -81,6 +81,9 @@ const KINDS: [Kind; 17] = [
     Kind::new("server busy, %", |system| system.server_busy_percent),
     Kind::new("clients busy, %", |system| system.clients_busy_percent),
     Kind::new("requests planned and not sent", |system| (system.unsent > 0).then_some(system.unsent as f64)),
+    Kind::new("connections that waited", |system| (system.waiting > 0).then_some(system.waiting as f64)),
+    Kind::new("connections refused", |system| (system.refused > 0).then_some(system.refused as f64)),
+    Kind::new("sockets in TIME_WAIT", |system| (system.time_wait > 0).then_some(system.time_wait as f64)),
 ];
 
 #[cfg(test)]

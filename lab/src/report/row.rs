@@ -98,6 +98,9 @@ pub struct SystemResult {
     /// Connections that a full server closed instead of serving them.
     #[serde(default)]
     pub refused: u64,
+    /// Sockets of this machine that were in TIME_WAIT at the end of a slice, at most.
+    #[serde(default)]
+    pub time_wait: usize,
     /// The part of their time that the client threads were busy, in percent; none where
     /// they share cores with the server.
     #[serde(default)]
@@ -210,6 +213,7 @@ impl SystemResult {
             unsent: measured.clients.unsent,
             waiting: measured.clients.waiting,
             refused: measured.clients.refused,
+            time_wait: measured.clients.time_wait,
             clients_busy_percent: busy.map(|busy| 100.0 * busy.clients),
             server_busy_percent: busy.map(|busy| 100.0 * busy.server),
             clients_are_the_limit: busy.is_some_and(Busy::generator_is_the_limit),

@@ -5,8 +5,8 @@
 //! instead, a `command` included; one file per server has its loop;
 //! `workers` gives the hand-written ones their pinned threads and listeners;
 //! `session` is what all of them do with what they receive, and `wire` how
-//! the runtimes by hand do it.
-//! Starting such a process from the lab and ending it is [`crate::servers`].
+//! the runtimes by hand do it; [`when_full`] names what the framework does beyond
+//! its limit. Starting such a process from the lab and ending it is [`crate::servers`].
 //!
 //! A process that serves says so in one line of JSON on its standard output,
 //! and ends as soon as its standard input does, so that it never outlives the
