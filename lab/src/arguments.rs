@@ -105,6 +105,9 @@ struct Statistics {
     /// Do not run A against itself first
     #[arg(long)]
     no_noise: bool,
+    /// Find also the highest rate at which each server keeps this, such as p99=2ms
+    #[arg(long, value_name = "PERCENTILE=TIME")]
+    slo: Option<Slo>,
     /// What all random choices are made from [default: random]
     #[arg(long)]
     seed: Option<u64>,
@@ -251,6 +254,7 @@ impl Statistics {
         options.until = self.until;
         options.budget_seconds = self.budget;
         options.noise = !self.no_noise;
+        options.slo = self.slo;
         options.seed = self.seed;
         options
     }

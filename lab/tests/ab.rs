@@ -200,3 +200,14 @@ fn no_server_outlives_a_lab_that_is_killed() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn the_highest_rate_of_each_server_is_found_if_it_is_asked_for() {
+    let output = ab("epoll", "uring", &["--slo=p50=1s", "--json=-"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let report = json(&output);
+    for capacity in [&report["a"]["capacity"], &report["b"]["capacity"]] {
+        assert_eq!(capacity["slo"], "p50=1000000us");
+        assert!(!capacity["steps"].as_array().unwrap().is_empty(), "{capacity}");
+    }
+}

@@ -9,13 +9,18 @@
 //! Before it, the first server is run against itself: that is the noise of this
 //! machine today, and what any difference has to be read with.
 //!
+//! Afterwards, if the plan asks for it, the highest rate is looked for at which each
+//! server keeps a promise.
+//!
 //! What the samples mean is left to [`statistics`](crate::statistics).
 
+mod capacities;
 mod outcome;
 mod runner;
 
 use std::io;
 
+use crate::generator::Capacity;
 use crate::plan::Plan;
 use crate::servers::ServerError;
 
@@ -30,6 +35,8 @@ pub struct Measurement {
     pub noise: Option<Outcome>,
     /// All servers.
     pub outcome: Outcome,
+    /// The highest rate of each server, if the plan asks for it; else empty.
+    pub capacities: Vec<Capacity>,
 }
 
 /// What is being measured.
@@ -57,7 +64,8 @@ pub fn measure(plan: &Plan, mut watch: impl FnMut(Phase, &Outcome)) -> Result<Me
         None => None,
     };
     let outcome = compare(plan, |outcome| watch(Phase::Comparison, outcome))?;
-    Ok(Measurement { noise, outcome })
+    let capacities = plan.slo.map(|slo| capacities::capacities(plan, slo)).transpose()?;
+    Ok(Measurement { noise, outcome, capacities: capacities.unwrap_or_default() })
 }
 
 /// Runs the servers of the plan against each other, without the noise.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::cores::Cores;
 use crate::descriptors::{self, DescriptorError};
+use crate::generator::Slo;
 use crate::placement::{Placement, PlacementError, Topology, check_allowed};
 use crate::serve::ServeOptions;
 use crate::serve::registry::UnknownSystem;
@@ -46,6 +47,8 @@ pub struct Plan {
     pub budget: Option<Duration>,
     /// Whether the first server is run against itself before.
     pub measures_noise: bool,
+    /// What each server has to keep at its highest rate, if that is looked for.
+    pub slo: Option<Slo>,
     /// What all random choices are made from.
     pub seed: u64,
     /// The executable that serves.
@@ -71,6 +74,9 @@ impl Plan {
         let placement = Placement::choose(&Topology::look(&Cores::allowed()?), workers, &placement.wanted())?;
         let mut workload = Workload::try_from(workload)?;
         workload.seed = seed;
+        if statistics.slo.is_some() {
+            workload.check_search()?;
+        }
         let limit = servers.limit.map(|limit| within("--limit", limit, LIMIT)).transpose()?;
         let serve = ServeOptions {
             workers,
@@ -94,6 +100,7 @@ impl Plan {
             until: statistics.until,
             budget: budget.map(Duration::from_secs_f64),
             measures_noise: statistics.noise,
+            slo: statistics.slo,
             seed,
             executable: executable.unwrap_or_else(|| PathBuf::from(THIS_EXECUTABLE)),
         })
@@ -128,6 +135,7 @@ impl Plan {
             until: None,
             budget: None,
             measures_noise: false,
+            slo: None,
             ..self.clone()
         })
     }

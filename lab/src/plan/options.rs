@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::cores::Cores;
+use crate::generator::Slo;
 use crate::placement::{Mode, Wanted};
 use crate::serve::when_full::WhenFull;
 use crate::statistics::Precision;
@@ -85,6 +86,9 @@ pub struct StatisticsOptions {
     pub budget_seconds: Option<f64>,
     /// Whether the first server is run against itself before.
     pub noise: bool,
+    /// Look also for the highest rate at which each server keeps this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Slo>,
     /// What all random choices are made from; random itself if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -105,6 +109,7 @@ impl Default for StatisticsOptions {
             until: None,
             budget_seconds: None,
             noise: true,
+            slo: None,
             seed: None,
         }
     }

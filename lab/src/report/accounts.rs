@@ -63,7 +63,7 @@ fn shown(value: f64) -> String {
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 21] = [
     Kind::new("server user CPU/request, us", |system| Some(system.server.user_us)),
     Kind::new("server system CPU/request, us", |system| Some(system.server.system_us)),
     Kind::new("client user CPU/request, us", |system| Some(system.clients.user_us)),
@@ -83,6 +83,9 @@ const KINDS: [Kind; 20] = [
     Kind::new("requests planned and not sent", |system| (system.unsent > 0).then_some(system.unsent as f64)),
     Kind::new("connections that waited", |system| (system.waiting > 0).then_some(system.waiting as f64)),
     Kind::new("connections refused", |system| (system.refused > 0).then_some(system.refused as f64)),
+    Kind::new("highest rate that keeps the latency, /s", |system| {
+        system.capacity.as_ref().map(|capacity| capacity.highest_rate.unwrap_or(0.0))
+    }),
     Kind::new("sockets in TIME_WAIT", |system| (system.time_wait > 0).then_some(system.time_wait as f64)),
 ];
 

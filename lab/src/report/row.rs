@@ -10,7 +10,7 @@ use crate::accounting::PerRequest;
 use crate::comparison::{Measured, Measurement, Outcome, Round};
 use crate::environment::{Disturbance, Machine};
 use crate::figures::Figure;
-use crate::generator::{Busy, Faults, Slice};
+use crate::generator::{Busy, Capacity, Faults, Slice};
 use crate::placement::Placement;
 use crate::plan::{Plan, PlanOptions};
 use crate::workload::mix::Endpoint;
@@ -111,6 +111,9 @@ pub struct SystemResult {
     /// Whether the server had to wait for its clients.
     #[serde(default)]
     pub clients_are_the_limit: bool,
+    /// The highest rate at which it keeps a promise, and all that were tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Capacity>,
     /// The part that each worker had of the server's CPU time, the busiest first,
     /// as the mean of all restarts.
     #[serde(default)]
@@ -165,7 +168,9 @@ impl Row {
         let names: Vec<_> = plan.systems.iter().map(|system| system.name.to_owned()).collect();
         let connections = plan.workload.sockets();
         let result = |(system, name): (usize, &String)| {
-            SystemResult::new(name, &outcome.systems[system], outcome.busy(system), connections)
+            let capacity = measurement.capacities.get(system).cloned();
+            let result = SystemResult::new(name, &outcome.systems[system], outcome.busy(system), connections);
+            SystemResult { capacity, ..result }
         };
         Self {
             environment: Environment {
@@ -217,6 +222,7 @@ impl SystemResult {
             clients_busy_percent: busy.map(|busy| 100.0 * busy.clients),
             server_busy_percent: busy.map(|busy| 100.0 * busy.server),
             clients_are_the_limit: busy.is_some_and(Busy::generator_is_the_limit),
+            capacity: None,
             worker_shares: measured.worker_shares(),
         }
     }
