@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::accounting::{PerRequest, Spent};
+use crate::accounting::{Counted, PerRequest, Spent};
 use crate::figures::{Figure, Figures};
 use crate::generator::{Busy, Slice};
 use crate::statistics::{Estimate, Resamples, estimate};
@@ -33,7 +33,7 @@ pub struct Measured {
     pub server: Spent,
     /// Memory that the server got since before the first connection, at most.
     pub grown_bytes: u64,
-    /// The clean slices to warm up, in which system calls were counted.
+    /// The clean slices to warm up in which system calls were counted.
     pub warm_up: (Slice, Spent),
     /// Slices run, with those to warm up.
     pub slices: usize,
@@ -179,10 +179,11 @@ impl Measured {
     pub(super) fn warm_up(&mut self, sample: &Sample) {
         self.slices += 1;
         match sample.figures() {
-            Some(_) => {
+            Some(_) if sample.spent.counts.of(Counted::SystemCalls).is_some() => {
                 self.warm_up.0.append(&sample.slice);
                 self.warm_up.1.append(&sample.spent);
             }
+            Some(_) => {}
             None => self.fail(sample),
         }
     }
