@@ -120,12 +120,7 @@ impl Connection {
 
     /// Connects anew; a request can begin at once, it is sent when it can be.
     pub(super) fn open(&mut self, dialer: &mut Dialer, poll: &OwnedFd, rules: &Rules) -> Result<(), Fault> {
-        if let (Some(socket), true) = (&self.socket, rules.resets) {
-            // Where it fails the connection is gone already.
-            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
-        }
-        self.socket = None;
-        self.state = State::Closed;
+        self.close(rules);
         let dialed = dialer.dial().map_err(Fault::Connect)?;
         epoll::add(poll, &dialed.socket, EventData::new_u64(self.key), WATCHED).map_err(Fault::Connect)?;
         self.socket = Some(dialed.socket);
@@ -134,6 +129,24 @@ impl Connection {
         self.reading.begin(self.place);
         self.state = if dialed.connected { State::Open } else { State::Connecting };
         Ok(())
+    }
+
+    /// Closes it at once if it has had all of its requests and replies: a server
+    /// that is full needs the room for others.
+    pub(super) fn close_if_used_up(&mut self, rules: &Rules) {
+        let is_used_up = rules.requests_per_connection > 0 && self.requests >= rules.requests_per_connection;
+        if is_used_up && self.state == State::Open && self.due.is_empty() {
+            self.close(rules);
+        }
+    }
+
+    fn close(&mut self, rules: &Rules) {
+        if let (Some(socket), true) = (&self.socket, rules.resets) {
+            // Where it fails the connection is gone already.
+            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        }
+        self.socket = None;
+        self.state = State::Closed;
     }
 
     /// Whether it has to be opened before a request.

@@ -264,6 +264,7 @@ impl Fleet {
             Ok(progress) => {
                 let is_ending = connection.is_ending();
                 (0..progress.replies).for_each(|_| self.reply(key, now, run));
+                self.connections[key].close_if_used_up(&self.sockets.rules);
                 // Until the server has closed, something is under way.
                 run.in_flight += usize::from(is_ending && !was_ending);
                 run.in_flight -= usize::from(was_ending && !is_ending);
