@@ -76,7 +76,8 @@ fn every_server_takes_every_workload() {
             let mut fleet = Fleet::connect(server.address(), &workload).unwrap();
             for _ in 0..2 {
                 let tally = fleet.run(SLICE / 3).unwrap();
-                assert!(tally.requests > 0, "{} {workload:?}", system.name);
+                // In an open loop a machine that stands still for a moment sends nothing in a short slice.
+                assert!(tally.requests + tally.unsent > 0, "{} {workload:?}", system.name);
             }
             assert_eq!(fleet.take_faults(), Faults::default(), "{} {workload:?}", system.name);
         }

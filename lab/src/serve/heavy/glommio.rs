@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures_util::io::{AsyncReadExt, AsyncWriteExt};
 use glommio::net::TcpStream;
-use glommio::{GlommioError, LocalExecutorBuilder, Placement, ReactorErrorKind};
+use glommio::{GlommioError, LocalExecutorBuilder, Placement};
+use rustix::process::{Resource, getrlimit};
 
 use crate::serve::ring::explain;
 use crate::serve::session::Script;
@@ -15,6 +16,7 @@ use crate::serve::workers::Readiness;
 
 /// One worker; the thread has been pinned already.
 pub(crate) fn run(listener: TcpListener, script: Script, ready: Readiness) -> io::Result<()> {
+    check_lockable_memory()?;
     let executor = LocalExecutorBuilder::new(Placement::Unbound)
         .ring_depth(RING_ENTRIES)
         .io_memory(REGISTERED_BYTES)
@@ -33,14 +35,19 @@ pub(crate) fn run(listener: TcpListener, script: Script, ready: Readiness) -> io
     })
 }
 
-/// Why there is no executor, and what to do about it.
+/// glommio wants this much before it tries, and its own words for less are hard to read.
+fn check_lockable_memory() -> io::Result<()> {
+    match getrlimit(Resource::Memlock).current {
+        Some(limit) if limit < LOCKABLE_BYTES_MIN => Err(io::Error::other(format!(
+            "glommio needs {LOCKABLE_BYTES_MIN} bytes of lockable memory, and RLIMIT_MEMLOCK is {limit}; raise \
+             `ulimit -l`"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn refused(error: GlommioError<()>) -> io::Error {
     match error {
-        GlommioError::ReactorError(ReactorErrorKind::MemLockLimit(limit, least)) => {
-            io::Error::other(format!(
-                "glommio needs {least} bytes of lockable memory, and RLIMIT_MEMLOCK is {limit}; raise `ulimit -l`"
-            ))
-        }
         GlommioError::IoError(error) => explain(error),
         error => io::Error::other(error.to_string()),
     }
@@ -66,6 +73,7 @@ impl Wire for TcpStream {
     }
 }
 
+const LOCKABLE_BYTES_MIN: u64 = 512 * 1024;
 const RING_ENTRIES: usize = 1024;
 /// Registered for files, of which there are none; it counts as locked memory.
 const REGISTERED_BYTES: usize = 64 * 1024;
