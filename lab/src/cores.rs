@@ -8,11 +8,11 @@ use std::io;
 use std::str::FromStr;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A list of CPU cores in the order given, without repetitions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<usize>", into = "Vec<usize>")]
 pub struct Cores(Vec<usize>);
 
 impl Cores {
@@ -59,6 +59,18 @@ impl Cores {
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         self.iter().any(|core| other.contains(core))
+    }
+}
+
+impl From<Vec<usize>> for Cores {
+    fn from(cores: Vec<usize>) -> Self {
+        Self::from_iter(cores)
+    }
+}
+
+impl From<Cores> for Vec<usize> {
+    fn from(cores: Cores) -> Self {
+        cores.0
     }
 }
 
@@ -119,6 +131,17 @@ pub fn pin_current_thread(core: usize) -> io::Result<()> {
     mask.set(core);
     sched_setaffinity(None, &mask)
         .map_err(|error| io::Error::other(format!("cannot pin a thread to core {core}: {error}")))
+}
+
+/// Keeps the calling thread, and those that it starts, on these cores.
+///
+/// # Errors
+/// When one of them does not exist or the affinity mask allows none.
+pub fn confine_current_thread(cores: &Cores) -> io::Result<()> {
+    let mut mask = CpuSet::new();
+    cores.iter().for_each(|core| mask.set(core));
+    sched_setaffinity(None, &mask)
+        .map_err(|error| io::Error::other(format!("cannot keep a thread on core {cores}: {error}")))
 }
 
 #[cfg(test)]

@@ -38,6 +38,10 @@ impl Figure {
         Self::Switches,
     ];
 
+    /// The one that a claim should rest on: it depends least on who loads the
+    /// server, and how.
+    pub const PRIMARY: Self = Self::ServerCpu;
+
     /// Its key in the JSON.
     #[must_use]
     pub const fn key(self) -> &'static str {
@@ -50,6 +54,24 @@ impl Figure {
             Self::P999 => "p999_us",
             Self::Switches => "context_switches_per_request",
         }
+    }
+
+    /// The figure of that key.
+    #[must_use]
+    pub fn of_key(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|figure| figure.key() == key)
+    }
+
+    /// Whether more of it is better.
+    #[must_use]
+    pub const fn is_better_when_larger(self) -> bool {
+        matches!(self, Self::RequestsPerSecond)
+    }
+
+    /// Whether it says nothing about a server that had to wait for its clients.
+    #[must_use]
+    pub const fn depends_on_the_clients(self) -> bool {
+        matches!(self, Self::RequestsPerSecond | Self::P50 | Self::P99 | Self::P999)
     }
 
     /// Its row in the table, with the unit.
@@ -91,9 +113,9 @@ impl Figure {
     }
 }
 
-/// A value of every figure, from one slice or from many.
+/// A value of every figure that is known, from one slice or from many.
 #[derive(Clone, Copy, Debug)]
-pub struct Figures([f64; Figure::ALL.len()]);
+pub struct Figures([Option<f64>; Figure::ALL.len()]);
 
 impl Figures {
     /// The figures of what was measured; none without a single reply.
@@ -107,27 +129,27 @@ impl Figures {
         let quantile = |quantile| slice.latencies.value_at_quantile(quantile) as f64 / 1e3;
         let switches = spent.switches as f64;
         Some(Self(Figure::ALL.map(|figure| match figure {
-            Figure::RequestsPerSecond => requests / slice.elapsed.as_secs_f64(),
-            Figure::ServerCpu => per_request(spent.cpu),
-            Figure::ClientCpu => per_request(slice.cpu),
-            Figure::P50 => quantile(0.5),
-            Figure::P99 => quantile(0.99),
-            Figure::P999 => quantile(0.999),
-            Figure::Switches => switches / requests,
+            Figure::RequestsPerSecond => Some(requests / slice.elapsed.as_secs_f64()),
+            Figure::ServerCpu => Some(per_request(spent.cpu)),
+            Figure::ClientCpu => Some(per_request(slice.cpu)),
+            Figure::P50 => Some(quantile(0.5)),
+            Figure::P99 => Some(quantile(0.99)),
+            Figure::P999 => Some(quantile(0.999)),
+            Figure::Switches => Some(switches / requests),
         })))
     }
 
-    /// The value of a figure.
+    /// The value of a figure; none if it could not be measured.
     #[must_use]
-    pub const fn value(&self, figure: Figure) -> f64 {
+    pub const fn value(&self, figure: Figure) -> Option<f64> {
         self.0[figure as usize]
     }
 
     /// The logarithm of how many times larger a figure is here than there; none
-    /// if one of them is zero.
+    /// if one of them is zero or not known.
     #[must_use]
     pub fn log_ratio(&self, other: &Self, figure: Figure) -> Option<f64> {
-        let ratio = (self.value(figure) / other.value(figure)).ln();
+        let ratio = (self.value(figure)? / other.value(figure)?).ln();
         ratio.is_finite().then_some(ratio)
     }
 }
@@ -162,12 +184,12 @@ mod tests {
     #[test]
     fn every_figure_is_found_under_its_own_place() {
         let figures = figures(1000, 3000);
-        let close = |figure, value: f64| (figures.value(figure) - value).abs() < 0.02 * value;
+        let close = |figure, value: f64| (figures.value(figure).unwrap() - value).abs() < 0.02 * value;
         assert!(close(Figure::RequestsPerSecond, 2000.0));
         assert!(close(Figure::ClientCpu, 3.0));
         assert!(close(Figure::ServerCpu, 6.0));
         assert!(close(Figure::P99, 20.0));
-        assert_eq!(figures.value(Figure::Switches), 0.0);
+        assert_eq!(figures.value(Figure::Switches), Some(0.0));
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use crate::cores::Cores;
 use crate::descriptors;
-use crate::generator::{Clients, Side, Slice, Workload};
+use crate::generator::search::{Step, capacity};
+use crate::generator::{Capacity, Clients, Slice, Slo};
 use crate::placement::check_allowed;
-use crate::plan::{PlanError, within, workload};
+use crate::plan::{PlanError, within};
+use crate::workload::{Workload, WorkloadOptions};
 
 /// The options of a load as the user gives them.
 #[derive(Clone, Debug)]
@@ -16,16 +18,14 @@ use crate::plan::{PlanError, within, workload};
 pub struct LoadOptions {
     /// The server.
     pub address: SocketAddr,
-    /// Connections to it, 1 to 20,000.
-    pub connections: usize,
-    /// Bytes of a request and of its reply, 1 to 16 MiB.
-    pub bytes: usize,
+    /// What the clients do.
+    pub workload: WorkloadOptions,
     /// Client threads, 1 to 256; no more than there are connections are used.
     pub threads: usize,
+    /// Find the highest rate that keeps this, instead of loading for so long.
+    pub slo: Option<Slo>,
     /// How long, in seconds, 0.1 to 86,400.
     pub seconds: f64,
-    /// Requests before a connection is closed and opened again; 0 for never.
-    pub requests_per_connection: u64,
     /// The cores that the threads are pinned to, in turn; not pinned if there
     /// are none.
     pub cores: Option<Cores>,
@@ -34,14 +34,13 @@ pub struct LoadOptions {
 impl LoadOptions {
     /// The usual load on a server.
     #[must_use]
-    pub const fn new(address: SocketAddr) -> Self {
+    pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
-            connections: 64,
-            bytes: 512,
+            workload: WorkloadOptions::default(),
             threads: 1,
             seconds: 5.0,
-            requests_per_connection: 0,
+            slo: None,
             cores: None,
         }
     }
@@ -59,6 +58,8 @@ pub struct LoadPlan {
     pub threads: usize,
     /// Where they run; anywhere if empty.
     pub cores: Cores,
+    /// What has to be kept at the highest rate, if that is looked for.
+    pub slo: Option<Slo>,
     /// It runs in so many slices, between which progress is shown.
     pub slices: u32,
     /// How long a slice is.
@@ -76,15 +77,19 @@ impl LoadPlan {
         let seconds = within("--seconds", options.seconds, 0.1..=86_400.0)?;
         let cores = options.cores.clone().unwrap_or_else(|| Cores::from_iter([]));
         check_allowed("--cores", &cores, &Cores::allowed()?)?;
-        let workload =
-            workload(options.connections, options.bytes, options.requests_per_connection, fastrand::u64(..))?;
-        descriptors::provide(workload.connections)?;
+        let mut workload = Workload::try_from(options.workload.clone())?;
+        if options.slo.is_some() {
+            workload.check_search()?;
+        }
+        workload.seed = fastrand::u64(..);
+        descriptors::provide(workload.sockets())?;
         let slices = (seconds / SLICE_SECONDS).round().max(1.0) as u32;
         Ok(Self {
             address: options.address,
             workload,
             threads,
             cores,
+            slo: options.slo,
             slices,
             slice: Duration::from_secs_f64(seconds / f64::from(slices)),
         })
@@ -99,10 +104,10 @@ impl LoadPlan {
 /// is in the result.
 pub fn load(plan: &LoadPlan, mut watch: impl FnMut(&Slice)) -> io::Result<Slice> {
     let clients = Clients::start(plan.threads, &plan.cores, &plan.workload)?;
-    clients.connect(Side::A, plan.address)?;
+    clients.connect(0, plan.address)?;
     let mut whole = Slice::empty();
     for _ in 0..plan.slices {
-        let slice = clients.run(Side::A, plan.slice)?;
+        let slice = clients.run(0, plan.slice)?;
         whole.append(&slice);
         watch(&whole);
         if slice.requests == 0 {
@@ -110,6 +115,17 @@ pub fn load(plan: &LoadPlan, mut watch: impl FnMut(&Slice)) -> io::Result<Slice>
         }
     }
     Ok(whole)
+}
+
+/// Finds the highest rate that keeps a promise; `watch` sees each rate that is
+/// tried.
+///
+/// # Errors
+/// When the clients fail, or a request is lost.
+pub fn search(plan: &LoadPlan, slo: Slo, watch: impl FnMut(&Step)) -> io::Result<Capacity> {
+    let clients = Clients::start(plan.threads, &plan.cores, &plan.workload)?;
+    clients.connect(0, plan.address)?;
+    capacity(&clients, 0, slo, plan.slice, watch)
 }
 
 const SLICE_SECONDS: f64 = 0.5;

@@ -2,16 +2,18 @@
 //! again, running `serve`.
 //!
 //! A child ends when its standard input does, so none outlives the lab, even if
-//! the lab is killed.
+//! the lab is killed. One that runs a command ends that first.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::accounting::{self, AccountingError, Counted, Counters, Usage};
 use crate::serve::{Ready, ServeOptions};
 
 /// A running server; it is killed when this is dropped.
@@ -21,6 +23,8 @@ pub struct Server {
     child: Child,
     ready: Ready,
     address: SocketAddr,
+    counters: Counters,
+    resident_bytes_at_start: u64,
 }
 
 impl Server {
@@ -37,7 +41,7 @@ impl Server {
             .spawn()
             .map_err(|source| ServerError::Spawn { executable: executable.display().to_string(), source })?;
         match await_ready(&mut child) {
-            Ok(Some((ready, address))) => Ok(Self { name: name.to_owned(), child, ready, address }),
+            Ok(Some((ready, address))) => Self::new(name, child, ready, address),
             Ok(None) => {
                 let status = end(&mut child)?;
                 Err(ServerError::Start {
@@ -53,16 +57,54 @@ impl Server {
         }
     }
 
+    fn new(name: &str, child: Child, ready: Ready, address: SocketAddr) -> Result<Self, ServerError> {
+        let counters = Counters::attach(&[], &[]);
+        let (name, resident_bytes_at_start) = (name.to_owned(), 0);
+        let mut server = Self { name, child, ready, address, counters, resident_bytes_at_start };
+        server.resident_bytes_at_start = server.usage()?.resident_bytes();
+        Ok(server)
+    }
+
+    /// What it has used so far, read when it has nothing to do.
+    ///
+    /// # Errors
+    /// When it has ended, or its figures cannot be read.
+    pub fn usage(&mut self) -> Result<Usage, ServerError> {
+        self.check()?;
+        match Usage::when_idle(self.pid()) {
+            Ok(usage) => Ok(usage.with(self.counters.read())),
+            Err(error) => {
+                self.check()?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Counts these from now on, where that is possible, and nothing else.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn count(&mut self, wanted: &[Counted]) -> Result<(), ServerError> {
+        self.counters = Counters::attach(&accounting::threads(self.pid())?, wanted);
+        Ok(())
+    }
+
+    /// The memory that it had before the first connection.
+    #[must_use]
+    pub const fn resident_bytes_at_start(&self) -> u64 {
+        self.resident_bytes_at_start
+    }
+
     /// What drives its sockets, as it says itself.
     #[must_use]
     pub fn driver(&self) -> &str {
         &self.ready.driver
     }
 
-    /// Its process.
+    /// Its process, or the first one of a command.
     #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+    pub const fn pid(&self) -> u32 {
+        self.ready.pid
     }
 
     /// Where it listens.
@@ -126,6 +168,9 @@ pub enum ServerError {
         /// What it said.
         reason: String,
     },
+    /// What it has used could not be read.
+    #[error(transparent)]
+    Accounting(#[from] AccountingError),
     /// The pipes to it or the wait for it failed.
     #[error("cannot talk to a server: {0}")]
     Pipe(#[from] io::Error),
@@ -137,10 +182,12 @@ fn arguments(name: &str, options: &ServeOptions) -> Vec<String> {
         arguments.extend(value.map(|value| format!("--{name}={value}")));
     };
     option("addr", Some(options.address.to_string()));
+    option("service", Some(options.service.to_string()));
     option("workers", Some(options.workers.to_string()));
     let cores = &options.cores;
     option("cores", (!cores.is_empty()).then(|| cores.to_string()));
     option("limit", options.limit.map(|limit| limit.to_string()));
+    option("overflow", options.overflow.map(|policy| policy.to_string()));
     option("placement", options.placement.map(|policy| policy.to_string()));
     arguments
 }
@@ -168,7 +215,16 @@ fn await_ready(child: &mut Child) -> io::Result<Option<(Ready, SocketAddr)>> {
     }))
 }
 
+/// Lets the child end what it has started, and itself; kills it if it does not.
 fn end(child: &mut Child) -> io::Result<ExitStatus> {
+    drop(child.stdin.take());
+    let deadline = Instant::now() + END_WITHIN;
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
     child.kill()?;
     child.wait()
 }
@@ -180,12 +236,15 @@ fn said(name: &str, stderr: Option<ChildStderr>) -> String {
     // Whatever could be read is better than nothing.
     let _ = stderr.map(|mut stderr| stderr.read_to_string(&mut text));
     let text = text.trim();
-    let prefixes = ["error: ".to_owned(), format!("`{name}` cannot start: "), format!("`{name}` stopped: ")];
+    let prefixes = ["error: ".to_owned(), format!("server `{name}`: "), format!("`{name}` stopped: ")];
     let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
     if text.is_empty() { "it said nothing".to_owned() } else { text.to_owned() }
 }
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// More than a command is given to end.
+const END_WITHIN: Duration = Duration::from_secs(4);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {

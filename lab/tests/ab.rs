@@ -1,7 +1,5 @@
 //! `corepool-lab ab` from the outside: what it prints, and how it fails.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod support;
 
 use std::fs;
@@ -9,12 +7,12 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use procfs::process::Process;
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-use support::{LAB, errors, json, lab};
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+use support::{LAB, errors, json, lab, serving_child};
 
 /// A run of a quarter of a second.
-const TINY: [&str; 4] = ["--pairs=4", "--restarts=2", "--slice=0.02", "--seed=1"];
+const TINY: [&str; 5] = ["--pairs=4", "--restarts=2", "--slice=0.02", "--seed=1", "--no-noise"];
 
 fn ab(a: &str, b: &str, more: &[&str]) -> std::process::Output {
     lab(&[&["ab", a, b], &TINY[..], more].concat())
@@ -43,6 +41,9 @@ fn the_json_has_every_key() {
         assert!(side["context_switches_per_request"].is_f64(), "{side}");
     }
     for key in ["requests_per_second", "server_cpu_us_per_request", "p99_us"] {
+        if report["ratios"][key]["finding"] == "clients-are-the-limit" {
+            continue;
+        }
         let ratio = &report["ratios"][key];
         let value = |key: &str| ratio[key].as_f64().unwrap();
         assert!(value("low") <= value("median"), "{ratio}");
@@ -53,6 +54,45 @@ fn the_json_has_every_key() {
     for key in ["cpu", "kernel", "versions", "placement", "seed", "plan", "cores"] {
         assert!(!environment[key].is_null(), "{key}: {environment}");
     }
+}
+
+#[test]
+fn more_than_two_servers_are_each_compared_with_the_first() {
+    let output = ab("epoll", "epoll", &["tokio-raw", "--json=-"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let report = json(&output);
+    let comparisons = report["comparisons"].as_array().unwrap();
+    let compared: Vec<_> = comparisons.iter().map(|one| (&one["system"], &one["with"])).collect();
+    assert_eq!(compared, [(&json!("epoll"), &json!("epoll")), (&json!("tokio-raw"), &json!("epoll"))]);
+    let samples = report["samples"].as_array().unwrap();
+    assert_eq!(samples.len(), 4);
+    assert!(samples.iter().all(|sample| sample["systems"].as_array().unwrap().len() == 3));
+}
+
+#[test]
+fn the_first_server_is_run_against_itself_before() {
+    let arguments = ["ab", "epoll", "tokio-raw", "--pairs=4", "--restarts=2", "--slice=0.02", "--json=-"];
+    let report = json(&lab(&arguments));
+    let noise = &report["noise"]["server_cpu_us_per_request"];
+    assert_eq!(noise["pairs"], 4, "{noise}");
+    assert!(noise["low"].as_f64().unwrap() < 1.5, "{noise}");
+}
+
+#[test]
+fn a_run_until_its_interval_is_narrow_stops_when_its_budget_is_spent() {
+    let arguments =
+        ["--until=0.01%", "--budget=3", "--pairs=2", "--restarts=2", "--slice=0.01", "--no-noise"];
+    let output = lab(&[&["ab", "epoll", "epoll", "--json=-"], &arguments[..]].concat());
+    assert!(output.status.success(), "{}", errors(&output));
+    let report = json(&output);
+    assert_eq!(report["environment"]["plan"]["statistics"]["until"], "0.01%");
+    assert!(report["samples"].as_array().unwrap().len() > 2, "it stopped with its first pairs");
+}
+
+#[test]
+fn a_run_until_its_interval_is_narrow_stops_when_it_is() {
+    let output = ab("epoll", "epoll", &["--until=100%", "--budget=600", "--json=-"]);
+    assert!(output.status.success(), "{}", errors(&output));
 }
 
 #[test]
@@ -69,7 +109,10 @@ fn every_server_can_be_compared_and_names_its_driver() {
         ("compio-raw-owned", "io_uring"),
     ];
     for (name, driver) in servers {
-        for more in [["--bytes=512", "--workers=1"], ["--bytes=300000", "--workers=2"]] {
+        for more in [
+            ["--bytes=512", "--workers=1", "--where=split"],
+            ["--bytes=300000", "--workers=2", "--where=shared"],
+        ] {
             let output = ab("epoll", name, &[&more[..], &["--json=-"]].concat());
             assert!(output.status.success(), "{name}: {}", errors(&output));
             assert_eq!(json(&output)["b"]["driver"], driver, "{name}");
@@ -88,6 +131,12 @@ fn more_messages_at_once_than_the_buffer_pool_has_buffers_lose_none() {
 #[test]
 fn connections_that_are_opened_for_each_request_lose_none() {
     let output = ab("epoll", "compio-raw", &["--requests-per-connection=1"]);
+    assert!(output.status.success(), "{}", errors(&output));
+}
+
+#[test]
+fn connections_that_are_used_up_leave_their_room_to_those_that_wait() {
+    let output = ab("tokio", "monoio", &["--requests-per-connection=1", "--conns=5", "--limit=1"]);
     assert!(output.status.success(), "{}", errors(&output));
 }
 
@@ -115,11 +164,12 @@ fn clients_on_the_core_of_the_server_are_told_loudly() {
 fn what_cannot_be_done_is_named_and_ends_with_2() {
     for (arguments, said) in [
         (vec!["ab", "epoll", "nginx"], "there is no server `nginx`"),
-        (vec!["ab", "epoll", "epoll", "--conns=0"], "--conns is 0, but must be from 1"),
+        (vec!["ab", "epoll", "epoll", "--conns=0"], "connections is 0, but must be from 1"),
         (vec!["ab", "epoll", "epoll", "--slice=x"], "--slice"),
         (vec!["ab", "epoll", "epoll", "--client-cores=999"], "--client-cores names core 999"),
         (vec!["ab", "epoll", "epoll", "--json=/no/such/file"], "--json /no/such/file"),
-        (vec!["ab", "epoll"], "<B>"),
+        (vec!["ab", "epoll"], "the number of servers is 1"),
+        (vec!["ab", "--a=epoll"], "--b"),
         (vec!["load", "127.0.0.1:1", "--seconds=0"], "--seconds is 0"),
         (vec!["serve", "epoll", "--workers=1000"], "--workers is 1000"),
         (vec!["serve", "nginx"], "compio-raw-multishot"),
@@ -159,21 +209,13 @@ fn no_server_outlives_a_lab_that_is_killed() {
     }
 }
 
-/// The process that serves this for the lab; waits until it has the connections.
-fn serving_child(lab: u32, name: &str) -> Pid {
-    let process = |pid: u32| Process::new(i32::try_from(pid).unwrap());
-    let lab = process(lab).unwrap();
-    let serves = |child: &Process| {
-        let arguments = child.cmdline().unwrap_or_default();
-        let descriptors = child.fd_count().unwrap_or_default();
-        arguments.get(1..3) == Some(&["serve".to_owned(), name.to_owned()]) && descriptors > 64
-    };
-    loop {
-        let children = lab.task_main_thread().unwrap().children().unwrap();
-        let mut children = children.into_iter().filter_map(|child| process(child).ok());
-        if let Some(child) = children.find(serves) {
-            return Pid::from_raw(child.pid).unwrap();
-        }
-        std::thread::yield_now();
+#[test]
+fn the_highest_rate_of_each_server_is_found_if_it_is_asked_for() {
+    let output = ab("epoll", "uring", &["--slo=p50=1s", "--json=-"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let report = json(&output);
+    for capacity in [&report["a"]["capacity"], &report["b"]["capacity"]] {
+        assert_eq!(capacity["slo"], "p50=1000000us");
+        assert!(!capacity["steps"].as_array().unwrap().is_empty(), "{capacity}");
     }
 }

@@ -8,7 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
-use corepool_lab::generator::{Fleet, Workload};
+use corepool_lab::generator::Fleet;
+use corepool_lab::workload::Workload;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

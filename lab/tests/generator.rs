@@ -9,7 +9,8 @@ use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use corepool_lab::generator::{Faults, Fleet, Workload};
+use corepool_lab::generator::{Faults, Fleet};
+use corepool_lab::workload::Workload;
 use support::{echo, replying, server};
 
 const SLICE: Duration = Duration::from_millis(50);

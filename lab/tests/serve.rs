@@ -68,5 +68,5 @@ fn an_address_in_use_is_the_reason_that_it_does_not_start() {
     let output = support::lab(&["serve", "tokio-raw", &address]);
     assert_eq!(output.status.code(), Some(1));
     let said = support::errors(&output);
-    assert!(said.contains("`tokio-raw` cannot start: listen on"), "{said}");
+    assert!(said.contains("server `tokio-raw`: listen on"), "{said}");
 }

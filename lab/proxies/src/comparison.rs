@@ -75,7 +75,7 @@ pub(crate) fn compare(
         restarts.push(pairs);
     }
     let ratio =
-        estimate(&restarts, Resamples::Thorough, fastrand::u64(..)).ok_or(ComparisonError::Nothing)?;
+        estimate(&restarts, 1, Resamples::Thorough, fastrand::u64(..)).ok_or(ComparisonError::Nothing)?;
     let units = traffic.units() * (effort.restarts * effort.pairs) as f64;
     Ok(Outcome { cpu: cpu.map(|cpu| cpu.div_f64(units)), ratio })
 }

@@ -7,23 +7,16 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Fleet, Slice, Workload};
+use super::{Fleet, Slice};
+use crate::accounting::Usage;
 use crate::cores::{Cores, pin_current_thread};
-
-/// Which of the two servers of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Side {
-    /// The first one, which the other is compared with.
-    A,
-    /// The second one.
-    B,
-}
+use crate::workload::Workload;
 
 /// Client threads; they end when this is dropped.
 #[derive(Debug)]
 pub struct Clients {
     threads: Vec<Client>,
+    connections: usize,
 }
 
 #[derive(Debug)]
@@ -35,8 +28,10 @@ struct Client {
 
 #[derive(Debug)]
 enum Command {
-    Connect(Side, SocketAddr),
-    Run(Side, Duration),
+    Connect(usize, SocketAddr),
+    Run(usize, Duration),
+    /// The rate of all threads together, over so many connections.
+    SetRate(Option<f64>, usize),
     Disconnect,
 }
 
@@ -51,7 +46,7 @@ impl Clients {
         let threads = (0..count)
             .map(|index| Client::start(cores.wrapping(index), share(workload, index, count)))
             .collect::<io::Result<_>>()?;
-        Ok(Self { threads })
+        Ok(Self { threads, connections: workload.connections })
     }
 
     /// How many threads there are.
@@ -60,24 +55,36 @@ impl Clients {
         self.threads.len()
     }
 
-    /// Opens the connections to a server, in place of those that this side had.
+    /// Opens the connections to the server of that number, in place of those
+    /// that it had. The servers of a run are numbered from 0 on.
     ///
     /// # Errors
     /// When the kernel refuses what every fleet needs, such as a descriptor.
-    pub fn connect(&self, side: Side, address: SocketAddr) -> io::Result<()> {
-        self.all(|| Command::Connect(side, address)).map(drop)
+    pub fn connect(&self, server: usize, address: SocketAddr) -> io::Result<()> {
+        self.all(|| Command::Connect(server, address)).map(drop)
     }
 
-    /// Loads the server of that side for so long, waits for the last replies,
+    /// Loads the server of that number for so long, waits for the last replies,
     /// and returns what all threads measured.
     ///
     /// # Errors
     /// When a thread cannot go on, for a reason that is not the server's.
-    pub fn run(&self, side: Side, duration: Duration) -> io::Result<Slice> {
-        self.all(|| Command::Run(side, duration))
+    pub fn run(&self, server: usize, duration: Duration) -> io::Result<Slice> {
+        let mut slice = self.all(|| Command::Run(server, duration))?;
+        slice.time_wait = time_wait();
+        Ok(slice)
     }
 
-    /// Closes the connections to both servers.
+    /// From now on so many requests are sent per second, by all threads to one
+    /// server; without a rate, each reply is answered by the next request.
+    ///
+    /// # Errors
+    /// When a thread has ended.
+    pub fn set_rate(&self, rate: Option<f64>) -> io::Result<()> {
+        self.all(|| Command::SetRate(rate, self.connections)).map(drop)
+    }
+
+    /// Closes the connections to all servers.
     ///
     /// # Errors
     /// When a thread has ended.
@@ -123,7 +130,7 @@ impl Client {
 }
 
 fn serve(workload: &Workload, orders: &Receiver<Command>, answers: &Sender<io::Result<Slice>>) {
-    let mut fleets = [None, None];
+    let mut fleets = Vec::new();
     while let Ok(command) = orders.recv() {
         if answers.send(obey(command, workload, &mut fleets)).is_err() {
             return;
@@ -131,26 +138,40 @@ fn serve(workload: &Workload, orders: &Receiver<Command>, answers: &Sender<io::R
     }
 }
 
-fn obey(command: Command, workload: &Workload, fleets: &mut [Option<Fleet>; 2]) -> io::Result<Slice> {
+fn obey(command: Command, workload: &Workload, fleets: &mut Vec<Option<Fleet>>) -> io::Result<Slice> {
     match command {
-        Command::Connect(side, address) => {
-            fleets[side as usize] = Some(Fleet::connect(address, workload)?);
+        Command::Connect(server, address) => {
+            fleets.resize_with(fleets.len().max(server + 1), || None);
+            fleets[server] = Some(Fleet::connect(address, workload)?);
             Ok(Slice::empty())
         }
-        Command::Run(side, duration) => match &mut fleets[side as usize] {
-            Some(fleet) => slice(fleet, duration),
-            None => Err(io::Error::other("a slice was begun before connecting")),
+        Command::Run(server, duration) => match fleets.get_mut(server) {
+            Some(Some(fleet)) => slice(fleet, duration),
+            _ => Err(io::Error::other("a slice was begun before connecting")),
         },
+        Command::SetRate(rate, connections) => {
+            let share = workload.connections as f64 / connections as f64;
+            fleets.iter_mut().flatten().for_each(|fleet| fleet.set_rate(rate.map(|rate| rate * share)));
+            Ok(Slice::empty())
+        }
         Command::Disconnect => {
-            *fleets = [None, None];
+            fleets.clear();
             Ok(Slice::empty())
         }
     }
 }
 
 fn slice(fleet: &mut Fleet, duration: Duration) -> io::Result<Slice> {
+    let before = Usage::of_this_thread().map_err(io::Error::other)?;
     let tally = fleet.run(duration)?;
+    let spent = Usage::of_this_thread().map_err(io::Error::other)?.since(&before);
     Ok(Slice {
+        spent,
+        unsent: tally.unsent,
+        waiting: tally.waiting,
+        refused: tally.refused,
+        time_wait: 0,
+        by_endpoint: fleet.latencies_by_endpoint().to_vec(),
         requests: tally.requests,
         elapsed: tally.elapsed,
         cpu: tally.cpu,
@@ -161,12 +182,24 @@ fn slice(fleet: &mut Fleet, duration: Duration) -> io::Result<Slice> {
 
 /// The part of the connections that one thread has.
 fn share(workload: &Workload, index: usize, threads: usize) -> Workload {
-    let (each, rest) = (workload.connections / threads, workload.connections % threads);
+    let part = |all: usize| all / threads + usize::from(index < all % threads);
+    let connections = part(workload.connections);
     Workload {
-        connections: each + usize::from(index < rest),
+        connections,
+        idle: part(workload.idle),
+        rate: workload.rate.map(|rate| rate * connections as f64 / workload.connections as f64),
         seed: workload.seed.wrapping_add(index as u64),
         ..workload.clone()
     }
+}
+
+/// Sockets of this network namespace in TIME_WAIT; zero if the kernel does not tell.
+fn time_wait() -> usize {
+    let count = |text: String| {
+        let line = text.lines().find(|line| line.starts_with("TCP:"))?.to_owned();
+        line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()
+    };
+    std::fs::read_to_string("/proc/net/sockstat").ok().and_then(count).unwrap_or(0)
 }
 
 fn ended() -> io::Error {
@@ -179,10 +212,15 @@ mod tests {
 
     #[test]
     fn the_threads_share_all_connections_with_bytes_of_their_own() {
-        let workload = Workload { connections: 10, ..Workload::default() };
+        let workload = Workload { connections: 10, rate: Some(100.0), idle: 5, ..Workload::default() };
         let shares: Vec<_> = (0..4).map(|index| share(&workload, index, 4)).collect();
         let counts: Vec<_> = shares.iter().map(|share| share.connections).collect();
         assert_eq!(counts, [3, 3, 2, 2]);
+        assert_eq!(shares.iter().map(|share| share.idle).sum::<usize>(), 5);
+        assert_eq!(
+            shares.iter().map(|share| share.rate.unwrap().round() as u64).collect::<Vec<_>>(),
+            [30, 30, 20, 20]
+        );
         assert!(shares.windows(2).all(|two| two[0].seed != two[1].seed));
     }
 }

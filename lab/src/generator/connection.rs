@@ -1,12 +1,13 @@
-//! One connection of the generator: a request at a time, each reply compared
-//! byte for byte, partial sends and receives included.
+//! One connection of the generator: requests in flight, each reply compared byte
+//! for byte, partial sends and receives included.
 //!
 //! Its socket is watched edge-triggered for everything from the start, so that
 //! no further system call arranges what to wait for. That is why a receive is
 //! repeated until it comes back short.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -14,117 +15,191 @@ use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
 use super::dialer::Dialer;
 use super::fault::Fault;
-use super::pattern::{Offset, Pattern};
+use super::pattern::{Pattern, Place};
+use super::reply::{Expected, Reading};
 
 #[derive(Debug)]
 pub(super) struct Connection {
     key: u64,
     socket: Option<OwnedFd>,
     state: State,
-    /// The request under way: what it is, how much of it has been sent and
-    /// echoed, and when it was due.
-    offset: Offset,
-    sent: usize,
-    received: usize,
-    due: Instant,
-    /// Requests begun on this socket.
+    /// Where the next byte to send is, and how many are to be sent.
+    place: Place,
+    unsent: usize,
+    reading: Reading,
+    /// When each request was due that has no reply yet.
+    due: VecDeque<Instant>,
+    /// Requests begun on this socket, and those with a reply.
     requests: u64,
+    replies: u64,
+    /// Whether it waits to be flushed.
+    pub(super) is_dirty: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Closed,
+    /// Closed, until the next slice.
+    Lost,
     Connecting,
-    /// Connected, and no request is under way.
-    Idle,
-    Exchanging,
+    Open,
+    /// All replies have come, and the server is to close.
+    Ending,
+}
+
+/// What all connections of a fleet have in common.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) pattern: Pattern,
+    pub(super) request_bytes: usize,
+    pub(super) expected: Expected,
+    /// After so many requests a connection is not used any more; 0 for never.
+    pub(super) requests_per_connection: u64,
+    pub(super) server_closes: bool,
+    pub(super) resets: bool,
 }
 
 /// What an event has brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// The request is still under way.
-    Waiting,
-    /// The reply is complete; the request was due at this time.
-    Replied { due: Instant },
+pub(super) struct Progress {
+    /// Replies that are complete now.
+    pub(super) replies: usize,
+    /// Whether the server has closed, as it was to do.
+    pub(super) is_over: bool,
 }
 
 impl Connection {
     /// Not connected yet; its events will carry this key.
-    pub(super) fn new(key: usize, now: Instant) -> Self {
+    pub(super) fn new(key: usize, pipeline: usize) -> Self {
         Self {
             key: key as u64,
             socket: None,
             state: State::Closed,
-            offset: Pattern::first(key),
-            sent: 0,
-            received: 0,
-            due: now,
+            place: Pattern::first(key),
+            unsent: 0,
+            reading: Reading::default(),
+            due: VecDeque::with_capacity(pipeline),
             requests: 0,
+            replies: 0,
+            is_dirty: false,
         }
     }
 
-    pub(super) const fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+    /// All replies have come, and it is to be closed by the server.
+    pub(super) const fn is_ending(&self) -> bool {
+        matches!(self.state, State::Ending)
     }
 
-    pub(super) const fn is_exchanging(&self) -> bool {
-        matches!(self.state, State::Exchanging | State::Connecting)
+    /// How many requests have no reply yet.
+    pub(super) fn outstanding(&self) -> usize {
+        self.due.len()
     }
 
-    /// How many requests have begun since it was opened.
-    pub(super) const fn requests(&self) -> u64 {
-        self.requests
+    /// How many replies have come since it was opened.
+    pub(super) const fn replies(&self) -> u64 {
+        self.replies
     }
 
-    /// Drops the socket, if there is one.
-    pub(super) fn close(&mut self) {
+    /// The byte that the last echo began with.
+    pub(super) const fn first_byte(&self) -> u8 {
+        self.reading.first()
+    }
+
+    /// Drops the socket; what is in flight has no reply any more.
+    pub(super) fn lose(&mut self) {
         self.socket = None;
+        self.state = State::Lost;
+        self.due.clear();
+        self.unsent = 0;
+    }
+
+    /// It may be opened again.
+    pub(super) const fn forgive(&mut self) {
         self.state = State::Closed;
     }
 
     /// Connects anew; a request can begin at once, it is sent when it can be.
-    pub(super) fn open(&mut self, dialer: &mut Dialer, poll: &OwnedFd) -> Result<(), Fault> {
-        self.close();
+    pub(super) fn open(&mut self, dialer: &mut Dialer, poll: &OwnedFd, rules: &Rules) -> Result<(), Fault> {
+        self.close(rules);
         let dialed = dialer.dial().map_err(Fault::Connect)?;
         epoll::add(poll, &dialed.socket, EventData::new_u64(self.key), WATCHED).map_err(Fault::Connect)?;
         self.socket = Some(dialed.socket);
-        self.requests = 0;
-        self.state = if dialed.connected { State::Idle } else { State::Connecting };
+        (self.requests, self.replies, self.unsent) = (0, 0, 0);
+        self.place = rules.pattern.begin(self.place);
+        self.reading.begin(self.place);
+        self.state = if dialed.connected { State::Open } else { State::Connecting };
         Ok(())
     }
 
-    /// Begins the next request, which was due at this time.
-    pub(super) fn begin(&mut self, due: Instant, pattern: &Pattern) -> Result<(), Fault> {
-        self.offset = Pattern::next(self.offset);
-        self.sent = 0;
-        self.received = 0;
-        self.due = due;
-        self.requests += 1;
-        if self.state == State::Connecting {
-            return Ok(());
+    /// Closes it at once if it has had all of its requests and replies: a server
+    /// that is full needs the room for others.
+    pub(super) fn close_if_used_up(&mut self, rules: &Rules) {
+        let is_used_up = rules.requests_per_connection > 0 && self.requests >= rules.requests_per_connection;
+        if is_used_up && self.state == State::Open && self.due.is_empty() {
+            self.close(rules);
         }
-        self.state = State::Exchanging;
-        self.send(pattern)
     }
 
-    /// Goes on with the request under way after an event on the socket.
+    fn close(&mut self, rules: &Rules) {
+        if let (Some(socket), true) = (&self.socket, rules.resets) {
+            // Where it fails the connection is gone already.
+            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        }
+        self.socket = None;
+        self.state = State::Closed;
+    }
+
+    /// Whether it has to be opened before a request.
+    pub(super) const fn is_to_be_opened(&self, rules: &Rules) -> bool {
+        let limit = rules.requests_per_connection;
+        matches!(self.state, State::Closed) || (limit > 0 && self.requests >= limit)
+    }
+
+    /// Begins a request, which was due at this time; it is sent with the next flush.
+    pub(super) fn begin(&mut self, due: Instant, rules: &Rules) {
+        self.unsent += rules.request_bytes;
+        self.due.push_back(due);
+        self.requests += 1;
+    }
+
+    /// When the request was due that the next reply belongs to.
+    pub(super) fn take_due(&mut self) -> Option<Instant> {
+        self.replies += 1;
+        self.due.pop_front()
+    }
+
+    /// Sends what can be sent of the requests that have begun.
+    pub(super) fn flush(&mut self, rules: &Rules) -> Result<(), Fault> {
+        let (State::Open, Some(socket), 1..) = (self.state, &self.socket, self.unsent) else {
+            return Ok(());
+        };
+        match send(socket, rules.pattern.at(self.place, self.unsent), SendFlags::NOSIGNAL) {
+            Ok(sent) => {
+                self.place = rules.pattern.after(self.place, sent);
+                self.unsent -= sent;
+                self.reading.sent(sent);
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(Fault::Broken(error)),
+        }
+        Ok(())
+    }
+
+    /// Goes on with what is in flight after an event on the socket.
     pub(super) fn advance(
         &mut self,
         events: EventFlags,
-        pattern: &Pattern,
+        rules: &Rules,
         buffer: &mut [u8],
     ) -> Result<Progress, Fault> {
         if self.state == State::Connecting {
             self.finish_connecting()?;
         }
-        if self.state == State::Exchanging && self.sent < pattern.bytes() {
-            self.send(pattern)?;
-        }
+        self.flush(rules)?;
         if events.intersects(READABLE) {
-            self.receive(events.intersects(ENDING), pattern, buffer)
+            self.receive(events.intersects(ENDING), rules, buffer)
         } else {
-            Ok(Progress::Waiting)
+            Ok(Progress { replies: 0, is_over: false })
         }
     }
 
@@ -134,53 +209,45 @@ impl Connection {
         };
         match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
-                self.state = State::Exchanging;
+                self.state = State::Open;
                 Ok(())
             }
             Ok(Err(error)) | Err(error) => Err(Fault::Connect(error)),
         }
     }
 
-    fn send(&mut self, pattern: &Pattern) -> Result<(), Fault> {
+    fn receive(&mut self, ending: bool, rules: &Rules, buffer: &mut [u8]) -> Result<Progress, Fault> {
+        let mut progress = Progress { replies: 0, is_over: false };
         let Some(socket) = &self.socket else {
-            return Err(Fault::Closed);
-        };
-        let rest = &pattern.window(self.offset)[self.sent..];
-        match send(socket, rest, SendFlags::NOSIGNAL) {
-            Ok(sent) => self.sent += sent,
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(error) => return Err(Fault::Broken(error)),
-        }
-        Ok(())
-    }
-
-    fn receive(&mut self, ending: bool, pattern: &Pattern, buffer: &mut [u8]) -> Result<Progress, Fault> {
-        let Some(socket) = &self.socket else {
-            return Ok(Progress::Waiting);
+            return Ok(progress);
         };
         loop {
             let count = match recv(socket, &mut *buffer, RecvFlags::empty()) {
+                Ok((0, _)) if self.state == State::Ending => {
+                    self.state = State::Closed;
+                    return Ok(Progress { is_over: true, ..progress });
+                }
                 Ok((0, _)) => return Err(Fault::Closed),
                 Ok((count, _)) => count,
-                Err(Errno::AGAIN) => return Ok(Progress::Waiting),
+                Err(Errno::AGAIN) => return Ok(progress),
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(Fault::Broken(error)),
             };
-            let end = self.received + count;
-            // Nothing can be echoed that has not been sent.
-            if self.state != State::Exchanging
-                || end > self.sent
-                || buffer[..count] != pattern.window(self.offset)[self.received..end]
-            {
+            if progress.replies == self.due.len() {
+                // Nothing has been asked for.
                 return Err(Fault::WrongBytes);
             }
-            self.received = end;
-            if end == pattern.bytes() {
-                self.state = State::Idle;
-                return Ok(Progress::Replied { due: self.due });
+            progress.replies += self.reading.receive(&buffer[..count], &rules.expected, &rules.pattern)?;
+            if progress.replies > self.due.len() {
+                return Err(Fault::WrongBytes);
             }
-            if count < buffer.len() && !ending {
-                return Ok(Progress::Waiting);
+            if progress.replies == self.due.len() {
+                if !rules.server_closes || self.requests < rules.requests_per_connection {
+                    return Ok(progress);
+                }
+                self.state = State::Ending;
+            } else if count < buffer.len() && !ending {
+                return Ok(progress);
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rustix::io::Errno;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Why a connection was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl fmt::Display for Fault {
 }
 
 /// Lost requests, by what happened to them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Faults {
     /// Connections that could not be made.
@@ -69,13 +69,14 @@ impl Faults {
         }
     }
 
-    pub(super) fn count(&mut self, fault: Fault) {
+    /// So many requests were lost because of it.
+    pub(super) fn count(&mut self, fault: Fault, requests: u64) {
         match fault {
-            Fault::Connect(_) => self.connect += 1,
-            Fault::Broken(_) => self.broken += 1,
-            Fault::Closed => self.closed += 1,
-            Fault::WrongBytes => self.wrong_bytes += 1,
-            Fault::Stalled => self.stalled += 1,
+            Fault::Connect(_) => self.connect += requests,
+            Fault::Broken(_) => self.broken += requests,
+            Fault::Closed => self.closed += requests,
+            Fault::WrongBytes => self.wrong_bytes += requests,
+            Fault::Stalled => self.stalled += requests,
         }
         self.first.get_or_insert_with(|| fault.to_string());
     }
@@ -99,12 +100,12 @@ mod tests {
     #[test]
     fn every_fault_is_counted_and_the_first_is_told() {
         let mut faults = Faults::default();
-        faults.count(Fault::WrongBytes);
+        faults.count(Fault::WrongBytes, 1);
         let mut others = Faults::default();
-        others.count(Fault::Connect(Errno::CONNREFUSED));
-        others.count(Fault::Broken(Errno::CONNRESET));
-        others.count(Fault::Closed);
-        others.count(Fault::Stalled);
+        others.count(Fault::Connect(Errno::CONNREFUSED), 1);
+        others.count(Fault::Broken(Errno::CONNRESET), 1);
+        others.count(Fault::Closed, 1);
+        others.count(Fault::Stalled, 1);
         faults.add(&others);
         assert_eq!(faults.total(), 5);
         assert_eq!(faults.to_string(), "5 lost requests (first: reply with wrong bytes)");

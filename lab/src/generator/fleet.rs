@@ -1,5 +1,5 @@
 //! The connections of one client thread to one server, in one epoll set, and
-//! the loop that keeps a request in flight on each of them for a slice of time.
+//! the loop that keeps them busy for a slice of time.
 //!
 //! Per request it makes one `send`, one `recv`, one comparison, one record in a
 //! histogram, and a share of an `epoll_wait` and of a clock read. It allocates
@@ -11,39 +11,52 @@
 //! They have to be: a server that is faster than its clients is fed request by
 //! request, and costs up to a fifth more for each than under full load.
 //!
-//! The next request of a connection is due when the wait that found its reply
-//! returned, and its latency counts from then, so that what the client does
-//! with the others of the batch is not left out: the mean latency is always the
-//! number of connections over the requests per second.
+//! In a closed loop the next request of a connection is due when the wait that found
+//! its reply returned, and its latency counts from then, so that what the client
+//! does with the others of the batch is not left out: the mean latency is always the
+//! number of connections over the requests per second. In an open loop a request
+//! is due when it was planned, whether or not a connection was free then; those that
+//! could not be sent before the end of the slice count with the time that they have
+//! waited, so that a server that stands still cannot hide it.
 
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::io::Errno;
-use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
-};
+use rustix::event::epoll::Event;
+use rustix::time::{ClockId, clock_gettime};
 
-use super::connection::{Connection, Progress};
-use super::dialer::Dialer;
+use super::connection::Connection;
 use super::fault::{Fault, Faults};
-use super::pattern::Pattern;
-use super::{Workload, latencies};
+use super::idle;
+use super::lane::{Lane, Pace};
+use super::latencies::Latencies;
+use super::sockets::{IDLE, Sockets, WATCHDOG};
+use crate::workload::{Kind, Workload};
 
 /// Connections of one thread to one server.
 #[derive(Debug)]
 pub struct Fleet {
     sockets: Sockets,
     connections: Vec<Connection>,
-    /// The connections that are to send their next request.
-    due: Vec<usize>,
-    latencies: Histogram<u64>,
+    /// Those that only sit there.
+    _idle: Vec<TcpStream>,
+    lanes: Vec<Lane>,
+    /// So many connections are in the first lane, the others in the second.
+    first_lane: usize,
+    /// What has begun and is to be sent.
+    dirty: Vec<usize>,
+    lost: Vec<usize>,
+    pipeline: usize,
+    rate: Option<f64>,
+    /// Whether a connection may have to wait for its first reply for ever.
+    may_wait: bool,
+    /// Connections that wait so.
+    waiting: usize,
+    /// Connections that the server closed instead.
+    refused: u64,
+    latencies: Latencies,
     faults: Faults,
 }
 
@@ -54,26 +67,22 @@ pub struct Fleet {
 pub struct Tally {
     /// Requests that got the right reply.
     pub requests: u64,
-    /// From the first request to the last reply.
+    /// Requests that were planned for the slice and could not be sent in it.
+    pub unsent: u64,
+    /// Connections that wait for the first reply of all.
+    pub waiting: usize,
+    /// Connections that the server closed instead, where it is full.
+    pub refused: u64,
+    /// From the first request to the last reply, and no less than the slice in an
+    /// open loop.
     pub elapsed: Duration,
     /// CPU time of this thread.
     pub cpu: Duration,
 }
 
-/// What all connections of a fleet share.
-#[derive(Debug)]
-struct Sockets {
-    poll: OwnedFd,
-    /// A timer that ends a wait now and then, so that no wait needs a timeout.
-    watchdog: OwnedFd,
-    dialer: Dialer,
-    pattern: Pattern,
-    requests_per_connection: u64,
-    buffer: Vec<u8>,
-}
-
 /// The slice under way.
 struct Run {
+    begun: Instant,
     deadline: Instant,
     last_reply: Instant,
     /// How often the watchdog has looked since then.
@@ -87,27 +96,51 @@ impl Fleet {
     /// when a slice begins, and is a lost request if it fails then.
     ///
     /// # Errors
-    /// When the kernel refuses what every fleet needs, such as a descriptor.
+    /// When the kernel refuses what every fleet needs, such as a descriptor; when the
+    /// server's HTTP cannot be understood, or it has no room for idle connections.
     pub fn connect(address: SocketAddr, workload: &Workload) -> io::Result<Self> {
-        let now = Instant::now();
         let mut sockets = Sockets::new(address, workload)?;
-        let mut connections: Vec<_> =
-            (0..workload.connections).map(|key| Connection::new(key, now)).collect();
+        let (count, pipeline) = (workload.connections, workload.pipeline);
+        let mut connections: Vec<_> = (0..count).map(|key| Connection::new(key, pipeline)).collect();
         for connection in &mut connections {
             // Whoever is still closed is opened again, and counted, by the next slice.
-            let _ = connection.open(&mut sockets.dialer, &sockets.poll);
+            let _ = sockets.open_if_needed(connection);
         }
-        Ok(Self {
+        let request = sockets.rules.pattern.at(0, sockets.rules.request_bytes);
+        let idle = idle::open(workload.idle, &mut sockets.dialer, request, &sockets.poll, IDLE)?;
+        let first_lane = if workload.uneven && count > 1 { (count / BUSY_ONE_OF).max(1) } else { count };
+        let mut lanes = vec![Lane::new(count * pipeline, Pace::AtOnce)];
+        if first_lane < count {
+            lanes.push(Lane::new(count * pipeline, Pace::Credits(0)));
+        }
+        let mut fleet = Self {
             sockets,
             connections,
-            due: Vec::with_capacity(workload.connections),
-            latencies: latencies(),
+            _idle: idle,
+            lanes,
+            first_lane,
+            dirty: Vec::with_capacity(count),
+            lost: Vec::with_capacity(count),
+            pipeline,
+            rate: workload.rate,
+            may_wait: workload.kind == Kind::Saturation,
+            waiting: 0,
+            refused: 0,
+            latencies: Latencies::of(workload),
             faults: Faults::default(),
-        })
+        };
+        (0..count).for_each(|key| fleet.put(key, pipeline));
+        Ok(fleet)
     }
 
-    /// Keeps a request in flight on every connection for so long, then waits
-    /// for the replies under way, so that the server has nothing left to do.
+    /// From now on so many requests are sent per second; without a rate, each
+    /// reply is answered by the next request.
+    pub const fn set_rate(&mut self, rate: Option<f64>) {
+        self.rate = rate;
+    }
+
+    /// Keeps the connections busy for so long, then waits for the replies under way,
+    /// so that the server has nothing left to do.
     ///
     /// # Errors
     /// When the epoll set fails, which is no fault of the server.
@@ -115,36 +148,38 @@ impl Fleet {
         self.latencies.reset();
         let cpu = thread_cpu_time();
         let begun = Instant::now();
-        let mut run =
-            Run { deadline: begun + duration, last_reply: begun, looks: 0, in_flight: 0, requests: 0 };
+        let deadline = begun + duration;
+        let mut run = Run { begun, deadline, last_reply: begun, looks: 0, in_flight: 0, requests: 0 };
         self.sockets.watch_again_in(WATCHDOG_INTERVAL)?;
-        self.due.extend(0..self.connections.len());
+        self.set_paces(begun);
+        self.forgive_the_lost();
         self.begin_due(begun, &mut run);
         let mut events = Vec::with_capacity(EVENTS_PER_WAIT);
-        while run.in_flight > 0 {
-            match epoll::wait(&self.sockets.poll, spare_capacity(&mut events), None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+        while !self.is_over(&run) {
+            self.sockets.wait(&mut events, self.patience(&run))?;
             let now = Instant::now();
             for event in events.drain(..) {
                 self.handle(event, now, &mut run)?;
             }
-            self.begin_due(now, &mut run);
+            if now < run.deadline {
+                self.begin_due(now, &mut run);
+            }
         }
         self.sockets.watch_again_in(Duration::ZERO)?;
-        Ok(Tally {
-            requests: run.requests,
-            elapsed: run.last_reply - begun,
-            cpu: thread_cpu_time().saturating_sub(cpu),
-        })
+        Ok(self.tally(&run, thread_cpu_time().saturating_sub(cpu)))
     }
 
     /// From when each request of the last slice was due to the end of its reply,
     /// in nanoseconds.
     #[must_use]
     pub const fn latencies(&self) -> &Histogram<u64> {
-        &self.latencies
+        self.latencies.all()
+    }
+
+    /// The same for each endpoint that was asked for; empty if there are none.
+    #[must_use]
+    pub fn latencies_by_endpoint(&self) -> &[Histogram<u64>] {
+        self.latencies.by_endpoint()
     }
 
     /// What has been lost since this was last asked.
@@ -152,109 +187,185 @@ impl Fleet {
         std::mem::take(&mut self.faults)
     }
 
+    fn set_paces(&mut self, begun: Instant) {
+        let shares: &[f64] = if self.lanes.len() > 1 { &[BUSY_SHARE, 1.0 - BUSY_SHARE] } else { &[1.0] };
+        for (index, (lane, share)) in self.lanes.iter_mut().zip(shares).enumerate() {
+            lane.set_pace(match self.rate {
+                Some(rate) => {
+                    let interval = Duration::from_secs_f64(1.0 / (rate * share));
+                    // The threads do not send all at the same time.
+                    Pace::Planned { next: begun + interval.mul_f64(fastrand::f64()), interval }
+                }
+                None if index == 0 => Pace::AtOnce,
+                None => Pace::Credits(0),
+            });
+        }
+    }
+
+    fn forgive_the_lost(&mut self) {
+        for index in 0..self.lost.len() {
+            let key = self.lost[index];
+            self.connections[key].forgive();
+            self.put(key, self.pipeline);
+        }
+        self.lost.clear();
+    }
+
+    fn put(&mut self, key: usize, requests: usize) {
+        let lane = usize::from(key >= self.first_lane);
+        (0..requests).for_each(|_| self.lanes[lane].put(key));
+    }
+
     fn begin_due(&mut self, now: Instant, run: &mut Run) {
-        for index in 0..self.due.len() {
-            let key = self.due[index];
-            match self.sockets.begin(&mut self.connections[key], now) {
-                Ok(()) => run.in_flight += 1,
-                Err(fault) => self.lose(key, fault),
+        for lane in 0..self.lanes.len() {
+            while let Some((key, due)) = self.lanes[lane].take(now) {
+                self.begin(key, due, run);
             }
         }
-        self.due.clear();
+        for index in 0..self.dirty.len() {
+            let key = self.dirty[index];
+            self.connections[key].is_dirty = false;
+            if let Err(fault) = self.connections[key].flush(&self.sockets.rules) {
+                self.lose(key, fault, run);
+            }
+        }
+        self.dirty.clear();
+    }
+
+    fn begin(&mut self, key: usize, due: Instant, run: &mut Run) {
+        let connection = &mut self.connections[key];
+        if let Err(fault) = self.sockets.open_if_needed(connection) {
+            return self.lose(key, fault, run);
+        }
+        connection.begin(due, &self.sockets.rules);
+        if self.may_wait && connection.replies() == 0 {
+            self.waiting += 1;
+        } else {
+            run.in_flight += 1;
+        }
+        if !std::mem::replace(&mut connection.is_dirty, true) {
+            self.dirty.push(key);
+        }
     }
 
     fn handle(&mut self, event: Event, now: Instant, run: &mut Run) -> io::Result<()> {
-        if event.data.u64() == WATCHDOG {
-            return self.look_for_stall(run);
+        match event.data.u64() {
+            WATCHDOG => return self.look_for_stall(run),
+            IDLE => {
+                self.faults.count(Fault::Closed, 1);
+                return Ok(());
+            }
+            _ => {}
         }
         let key = usize::try_from(event.data.u64()).map_err(io::Error::other)?;
         let connection = &mut self.connections[key];
-        let was_exchanging = connection.is_exchanging();
+        let was_ending = connection.is_ending();
         match self.sockets.advance(connection, event.flags) {
-            Ok(Progress::Waiting) => {}
-            Ok(Progress::Replied { due }) => {
-                let latency = now.saturating_duration_since(due).as_nanos();
-                self.latencies.saturating_record(u64::try_from(latency).unwrap_or(u64::MAX));
-                run.requests += 1;
-                run.last_reply = now;
-                run.looks = 0;
-                run.in_flight -= 1;
-                if now < run.deadline {
-                    self.due.push(key);
+            Ok(progress) => {
+                let is_ending = connection.is_ending();
+                (0..progress.replies).for_each(|_| self.reply(key, now, run));
+                self.connections[key].close_if_used_up(&self.sockets.rules);
+                // Until the server has closed, something is under way.
+                run.in_flight += usize::from(is_ending && !was_ending);
+                run.in_flight -= usize::from(was_ending && !is_ending);
+                match (was_ending, is_ending) {
+                    (_, true) => {}
+                    (true, false) => self.put(key, 1),
+                    (false, false) => self.put(key, progress.replies),
                 }
             }
-            Err(fault) => {
-                run.in_flight -= usize::from(was_exchanging);
-                self.lose(key, fault);
-            }
+            Err(fault) => self.lose(key, fault, run),
         }
         Ok(())
+    }
+
+    fn reply(&mut self, key: usize, now: Instant, run: &mut Run) {
+        let connection = &mut self.connections[key];
+        if self.may_wait && connection.replies() == 0 {
+            self.waiting -= 1;
+        } else {
+            run.in_flight -= 1;
+        }
+        if let Some(due) = connection.take_due() {
+            self.latencies.record(now.saturating_duration_since(due), connection.first_byte());
+        }
+        run.requests += 1;
+        run.last_reply = now;
+        run.looks = 0;
+        if key < self.first_lane && run.requests.is_multiple_of(BUSY_REQUESTS_PER_CREDIT) {
+            self.lanes.iter_mut().for_each(Lane::credit);
+        }
+    }
+
+    fn is_over(&self, run: &Run) -> bool {
+        let is_all_lost = self.lost.len() == self.connections.len();
+        let is_planned = self.rate.is_some() && !is_all_lost;
+        let goes_on = (is_planned || self.waiting > 0) && Instant::now() < run.deadline;
+        run.in_flight == 0 && !goes_on
+    }
+
+    /// How long to wait for events at most, where the watchdog is not enough.
+    fn patience(&self, run: &Run) -> Option<Duration> {
+        if self.rate.is_none() && self.waiting == 0 {
+            return None;
+        }
+        let left = run.deadline.checked_duration_since(Instant::now())?;
+        let next_due = self.lanes.iter().filter_map(Lane::next_due).min();
+        Some(next_due.map_or(left, |due| left.min(due.saturating_duration_since(Instant::now()))))
     }
 
     /// Gives the slice up if no reply has come for too long. Looks are counted
     /// and not the time, which may pass while the machine itself stands still.
     fn look_for_stall(&mut self, run: &mut Run) -> io::Result<()> {
-        run.looks += 1;
+        run.looks += u32::from(run.in_flight > 0);
         if run.looks < STALLED_AFTER_LOOKS {
             return self.sockets.watch_again_in(WATCHDOG_INTERVAL);
         }
         for key in 0..self.connections.len() {
-            if self.connections[key].is_exchanging() {
-                self.lose(key, Fault::Stalled);
+            let connection = &self.connections[key];
+            let waits = self.may_wait && connection.replies() == 0;
+            if (connection.outstanding() > 0 && !waits) || connection.is_ending() {
+                self.lose(key, Fault::Stalled, run);
             }
         }
-        self.due.clear();
-        run.in_flight = 0;
         Ok(())
     }
 
-    fn lose(&mut self, key: usize, fault: Fault) {
-        self.faults.count(fault);
-        self.connections[key].close();
-    }
-}
-
-impl Sockets {
-    fn new(address: SocketAddr, workload: &Workload) -> io::Result<Self> {
-        let poll = epoll::create(CreateFlags::CLOEXEC)?;
-        let watchdog =
-            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
-        let data = EventData::new_u64(WATCHDOG);
-        epoll::add(&poll, &watchdog, data, EventFlags::IN | EventFlags::ET)?;
-        Ok(Self {
-            poll,
-            watchdog,
-            dialer: Dialer::new(address, workload.requests_per_connection > 0),
-            pattern: Pattern::new(workload.bytes, workload.seed),
-            requests_per_connection: workload.requests_per_connection,
-            buffer: vec![0; RECEIVE_BUFFER_BYTES],
-        })
-    }
-
-    /// Begins a request, on a new connection if this one has had its share.
-    fn begin(&mut self, connection: &mut Connection, now: Instant) -> Result<(), Fault> {
-        let spent = self.requests_per_connection > 0 && connection.requests() >= self.requests_per_connection;
-        if spent || connection.is_closed() {
-            connection.open(&mut self.dialer, &self.poll)?;
+    fn lose(&mut self, key: usize, fault: Fault, run: &mut Run) {
+        let connection = &mut self.connections[key];
+        let outstanding = connection.outstanding();
+        let waited = self.may_wait && connection.replies() == 0;
+        if waited {
+            self.waiting -= outstanding;
+        } else {
+            run.in_flight -= outstanding + usize::from(connection.is_ending());
         }
-        connection.begin(now, &self.pattern)
+        if waited && matches!(fault, Fault::Closed | Fault::Broken(_)) {
+            self.refused += 1;
+        } else {
+            self.faults.count(fault, outstanding.max(1) as u64);
+        }
+        connection.lose();
+        self.lanes.iter_mut().for_each(|lane| lane.remove(key));
+        self.lost.push(key);
     }
 
-    fn advance(&mut self, connection: &mut Connection, events: EventFlags) -> Result<Progress, Fault> {
-        connection.advance(events, &self.pattern, &mut self.buffer)
-    }
-
-    /// The next wait ends after so long at the latest; zero for never.
-    fn watch_again_in(&self, time: Duration) -> io::Result<()> {
-        let timer = Itimerspec {
-            it_interval: Timespec::default(),
-            it_value: Timespec {
-                tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
-                tv_nsec: time.subsec_nanos().into(),
-            },
-        };
-        timerfd_settime(&self.watchdog, TimerfdTimerFlags::empty(), &timer)?;
-        Ok(())
+    fn tally(&mut self, run: &Run, cpu: Duration) -> Tally {
+        let mut unsent = 0;
+        for late in self.lanes.iter().flat_map(|lane| lane.unsent(run.deadline)) {
+            self.latencies.record_unsent(late);
+            unsent += 1;
+        }
+        let is_timed = self.rate.is_some() || self.may_wait;
+        let end = if is_timed { run.last_reply.max(run.deadline) } else { run.last_reply };
+        Tally {
+            requests: run.requests,
+            unsent,
+            waiting: self.waiting,
+            refused: std::mem::take(&mut self.refused),
+            elapsed: end - run.begun,
+            cpu,
+        }
     }
 }
 
@@ -267,6 +378,8 @@ fn thread_cpu_time() -> Duration {
 /// A slice is given up when the watchdog has looked so often without a reply.
 pub(super) const STALLED_AFTER_LOOKS: u32 = 5;
 const WATCHDOG_INTERVAL: Duration = Duration::from_secs(1);
-const WATCHDOG: u64 = u64::MAX;
 const EVENTS_PER_WAIT: usize = 256;
-const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
+/// One of so many connections is busy when the load is uneven, and sends this share of the requests.
+const BUSY_ONE_OF: usize = 10;
+const BUSY_SHARE: f64 = 0.9;
+const BUSY_REQUESTS_PER_CREDIT: u64 = 9;

@@ -1,5 +1,5 @@
-//! `compio-raw` and its variants: the echo by hand on compio, a ring per worker,
-//! with each way of receiving that compio has.
+//! `compio-raw` and its variants: compio by hand, a ring per worker, the echo with
+//! each way of receiving that compio has, and all else with owned buffers.
 //!
 //! Which one is the fastest was measured; the figures are in `docs/src/knobs.md`.
 
@@ -7,8 +7,10 @@ use std::io;
 use std::net::TcpListener;
 use std::num::NonZero;
 use std::pin::pin;
+use std::time::Duration;
 
 use compio::BufResult;
+use compio::buf::{IntoInner, IoBuf};
 use compio::driver::{DriverType, ProactorBuilder};
 use compio::io::{AsyncRead, AsyncReadManaged, AsyncReadMulti, AsyncWriteExt};
 use compio::net::TcpStream;
@@ -17,24 +19,31 @@ use futures_util::StreamExt;
 
 use super::RECEIVE_BUFFER_BYTES;
 use super::ring::explain;
+use super::session::Script;
+use super::wire::{Wire, converse};
 use super::workers::Readiness;
 
 /// Each receive takes a buffer from the ring's pool when bytes have arrived.
-pub(super) fn run_managed(listener: TcpListener, ready: Readiness) -> io::Result<()> {
-    serve(listener, ready, echo_managed)
+pub(super) fn run_managed(listener: TcpListener, script: Script, ready: Readiness) -> io::Result<()> {
+    serve(listener, script, ready, echo_managed)
 }
 
 /// One receive per connection completes again and again.
-pub(super) fn run_multishot(listener: TcpListener, ready: Readiness) -> io::Result<()> {
-    serve(listener, ready, echo_multishot)
+pub(super) fn run_multishot(listener: TcpListener, script: Script, ready: Readiness) -> io::Result<()> {
+    serve(listener, script, ready, echo_multishot)
 }
 
 /// Each receive lends the kernel the buffer of the connection.
-pub(super) fn run_owned(listener: TcpListener, ready: Readiness) -> io::Result<()> {
-    serve(listener, ready, echo_owned)
+pub(super) fn run_owned(listener: TcpListener, script: Script, ready: Readiness) -> io::Result<()> {
+    serve(listener, script, ready, move |stream| converse(stream, script))
 }
 
-fn serve<F>(listener: TcpListener, ready: Readiness, echo: fn(TcpStream) -> F) -> io::Result<()>
+fn serve<F>(
+    listener: TcpListener,
+    script: Script,
+    ready: Readiness,
+    echo: impl Fn(TcpStream) -> F,
+) -> io::Result<()>
 where
     F: Future<Output = io::Result<()>> + 'static,
 {
@@ -44,7 +53,10 @@ where
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            compio::runtime::spawn(echo(stream)).detach();
+            match script.is_echo() {
+                true => compio::runtime::spawn(echo(stream)).detach(),
+                false => compio::runtime::spawn(converse(stream, script)).detach(),
+            }
         }
     })
 }
@@ -62,7 +74,7 @@ fn runtime() -> io::Result<Runtime> {
     RuntimeBuilder::new().with_proactor(ring).sync_queue_size(SYNC_QUEUE_ENTRIES).build()
 }
 
-// The three loops echo until the client has finished or gone; how it went is
+// Both loops echo until the client has finished or gone; how it went is
 // the client's to count.
 
 async fn echo_managed(mut stream: TcpStream) -> io::Result<()> {
@@ -98,20 +110,6 @@ async fn echo_multishot(stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-async fn echo_owned(mut stream: TcpStream) -> io::Result<()> {
-    let mut buffer = Vec::with_capacity(RECEIVE_BUFFER_BYTES);
-    loop {
-        buffer.clear();
-        let BufResult(received, filled) = stream.read(buffer).await;
-        if received? == 0 {
-            return Ok(());
-        }
-        let BufResult(sent, empty) = stream.write_all(filled).await;
-        sent?;
-        buffer = empty;
-    }
-}
-
 /// More connections have bytes waiting than the pool has buffers; the kernel's
 /// ENOBUFS, as compio passes it on.
 fn pool_is_empty(error: &io::Error) -> bool {
@@ -124,6 +122,28 @@ async fn echo_owned_once(mut stream: &TcpStream) -> io::Result<usize> {
     let received = received?;
     stream.write_all(chunk).await.0?;
     Ok(received)
+}
+
+impl Wire for TcpStream {
+    async fn receive(&mut self, mut buffer: Vec<u8>) -> io::Result<(Vec<u8>, usize)> {
+        buffer.clear();
+        let BufResult(received, filled) = self.read(buffer).await;
+        Ok((filled, received?))
+    }
+
+    async fn send(&mut self, buffer: Vec<u8>, bytes: usize) -> io::Result<Vec<u8>> {
+        let BufResult(sent, slice) = self.write_all(buffer.slice(..bytes)).await;
+        sent?;
+        Ok(slice.into_inner())
+    }
+
+    async fn send_static(&mut self, bytes: &'static [u8]) -> io::Result<()> {
+        self.write_all(bytes).await.0
+    }
+
+    async fn sleep(time: Duration) {
+        compio::time::sleep(time).await;
+    }
 }
 
 const RING_ENTRIES: u32 = 1024;

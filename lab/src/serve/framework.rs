@@ -1,20 +1,54 @@
-//! `tokio`, `compio`, `monoio`: the framework with one and the same handler, on the backend of that name.
+//! `tokio`, `compio`, `monoio`: the framework with one and the same handler, on the
+//! backend of that name, and with other knobs of a runtime.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use corepool::{Backend, Config, Connection, Handler, Server};
+use corepool::backend::Compio;
+use corepool::{Backend, Config, Connection, Error, Handler, Server};
+use corepool_core::Server as Running;
 
+use super::session::{Action, Script};
 use super::{ServeOptions, Stop};
 
+/// The knobs of a compio backend.
+type CompioConfig = <Compio as Backend>::Config;
+
+/// The handler of an echo is written as a user would write it.
 struct Echo;
 
 impl<B: Backend> Handler<B> for Echo {
     async fn serve(&self, mut connection: Connection<B>) -> io::Result<()> {
         while let Some(chunk) = connection.recv().await? {
             connection.send(chunk).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The handler of everything else.
+struct Scripted(Script);
+
+impl<B: Backend> Handler<B> for Scripted {
+    async fn serve(&self, mut connection: Connection<B>) -> io::Result<()> {
+        let mut session = self.0.session();
+        while let Some(chunk) = connection.recv().await? {
+            session.receive(&chunk);
+            let mut chunk = Some(chunk);
+            while let Some(action) = session.next() {
+                match (action, &mut chunk) {
+                    (Action::Echo, chunk) => {
+                        if let Some(chunk) = chunk.take() {
+                            connection.send(chunk).await?;
+                        }
+                    }
+                    (Action::Send(bytes), _) => connection.send(bytes).await?,
+                    (Action::Wait(time), _) => B::sleep(time).await,
+                    (Action::Close, _) => return Ok(()),
+                }
+            }
         }
         Ok(())
     }
@@ -27,11 +61,48 @@ pub(super) fn start(
     backend: &'static str,
     driver: &str,
 ) -> io::Result<Vec<SocketAddr>> {
-    let server = Server::new().config(config(options)).backend(backend).start(|_worker| Echo);
-    let server = server.map_err(io::Error::other)?;
+    let server = Server::new().config(config(options)).backend(backend);
+    let script = Script::new(options.service);
+    let started = match script.is_echo() {
+        true => server.start(|_worker| Echo),
+        false => server.start(move |_worker| Scripted(script)),
+    };
+    watch(started, stop, driver)
+}
+
+/// Starts the framework on compio with other knobs than the default.
+pub(super) fn start_compio(
+    options: &ServeOptions,
+    stop: &Sender<Stop>,
+    change: fn(&mut CompioConfig),
+) -> io::Result<Vec<SocketAddr>> {
+    let server = Server::new().config(config(options));
+    let script = Script::new(options.service);
+    let mut runtime = CompioConfig::default();
+    change(&mut runtime);
+    let started = match script.is_echo() {
+        true => server.start_on::<Compio, _>(&runtime, |_worker| Echo),
+        false => server.start_on::<Compio, _>(&runtime, move |_worker| Scripted(script)),
+    };
+    watch(started, stop, "io_uring")
+}
+
+/// The seed's three settings of compio's ring.
+pub(super) const DEFER_TASKRUN: fn(&mut CompioConfig) = |config| {
+    (config.defer_taskrun, config.coop_taskrun) = (true, false);
+};
+pub(super) const COOP_TASKRUN: fn(&mut CompioConfig) = |config| {
+    (config.defer_taskrun, config.coop_taskrun) = (false, true);
+};
+pub(super) const NO_COOP_TASKRUN: fn(&mut CompioConfig) = |config| {
+    (config.defer_taskrun, config.coop_taskrun) = (false, false);
+};
+
+fn watch(started: Result<Running, Error>, stop: &Sender<Stop>, driver: &str) -> io::Result<Vec<SocketAddr>> {
+    let server = started.map_err(io::Error::other)?;
     let stats = server.stats();
     if stats.driver != driver {
-        return Err(io::Error::other(format!("{backend} runs on {} instead of {driver}", stats.driver)));
+        return Err(io::Error::other(format!("it runs on {} instead of {driver}", stats.driver)));
     }
     let stop = stop.clone();
     thread::Builder::new().name("framework".to_owned()).spawn(move || {
@@ -51,5 +122,6 @@ fn config(options: &ServeOptions) -> Config {
         ),
     };
     config = options.limit.into_iter().fold(config, Config::limit);
-    options.placement.into_iter().fold(config, Config::placement)
+    config = options.placement.into_iter().fold(config, Config::placement);
+    options.overflow.into_iter().fold(config, |config, policy| policy.apply(config))
 }

@@ -1,21 +1,31 @@
 //! The servers under test, and `corepool-lab serve`, which runs one of them in
 //! a process of its own.
 //!
-//! [`registry`] lists them by name; one file per server has its loop;
-//! `workers` gives the hand-written ones their pinned threads and listeners.
-//! Starting such a process from the lab and ending it is [`crate::servers`].
+//! [`registry`] lists them by name, and [`subject`] is what a user may name
+//! instead, a `command` included; one file per server has its loop;
+//! `workers` gives the hand-written ones their pinned threads and listeners;
+//! `session` is what all of them do with what they receive, and `wire` how
+//! the runtimes by hand do it; [`when_full`] names what the framework does beyond
+//! its limit. Starting such a process from the lab and ending it is [`crate::servers`].
 //!
 //! A process that serves says so in one line of JSON on its standard output,
 //! and ends as soon as its standard input does, so that it never outlives the
 //! lab, however the lab ends.
 
+mod command;
 mod compio_raw;
 mod epoll;
 mod framework;
+mod heavy;
 mod monoio_raw;
 pub mod registry;
 mod ring;
+pub(crate) mod session;
+pub mod subject;
 mod tokio_raw;
+mod uring;
+pub mod when_full;
+mod wire;
 mod workers;
 
 use std::io::{self, Read, Write};
@@ -27,7 +37,11 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use self::command::Running;
+use self::subject::Subject;
+use self::when_full::WhenFull;
 use crate::cores::Cores;
+use crate::workload::Service;
 
 /// The receive buffer of every server, in bytes: more than 16 KiB, so that a
 /// message of 16 KiB is a short read, which tells an epoll server that the
@@ -40,6 +54,8 @@ pub const RECEIVE_BUFFER_BYTES: usize = 20 * 1024;
 pub struct ServeOptions {
     /// Where it listens; port 0 takes a free one.
     pub address: SocketAddr,
+    /// What it does with what it receives.
+    pub service: Service,
     /// How many workers it has: one thread, runtime and listener each.
     pub workers: usize,
     /// The cores its workers are pinned to, in turn; not pinned if empty.
@@ -50,16 +66,21 @@ pub struct ServeOptions {
     /// Where the framework puts a new connection; the servers by hand leave it
     /// where it was accepted.
     pub placement: Option<Placement>,
+    /// What the framework does with a connection when every worker is full; the
+    /// servers by hand are never full.
+    pub overflow: Option<WhenFull>,
 }
 
 impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            service: Service::Echo,
             workers: 1,
             cores: Cores::from_iter([]),
             limit: None,
             placement: None,
+            overflow: None,
         }
     }
 }
@@ -70,13 +91,13 @@ impl Default for ServeOptions {
 pub struct Ready {
     /// Always true.
     pub ready: bool,
-    /// The server's name in the [`registry`].
+    /// The server's name in the [`registry`], or the command line.
     pub name: String,
-    /// What drives its sockets: `epoll` or `io_uring`.
+    /// What drives its sockets: `epoll`, `io_uring`, or `unknown` for a command.
     pub driver: String,
     /// Where it listens.
     pub addresses: Vec<SocketAddr>,
-    /// Its process.
+    /// Its process, or the first one of a command.
     pub pid: u32,
 }
 
@@ -99,17 +120,23 @@ pub(crate) enum Stop {
 /// # Errors
 /// When the server is unknown, cannot start, or stops by itself.
 pub fn serve(name: &str, options: &ServeOptions) -> Result<(), ServeError> {
-    let system = registry::find(name)?;
+    let subject: Subject = name.parse()?;
     let (stop, stopped) = mpsc::channel();
     watch_signals(stop.clone())?;
-    let addresses = (system.start)(options, &stop)
-        .map_err(|reason| ServeError::Start { name: name.to_owned(), reason })?;
+    let refused = |reason| ServeError::Start { name: name.to_owned(), reason };
+    // It ends when this function does, however that ends.
+    let command = Subject::is_command(name).then(|| Running::start(name, options, &stop));
+    let command = command.transpose().map_err(refused)?;
+    let (addresses, pid) = match &command {
+        Some(command) => (vec![command.address], command.pid()),
+        None => ((registry::find(name)?.start)(options, &stop).map_err(refused)?, std::process::id()),
+    };
     announce(&Ready {
         ready: true,
         name: name.to_owned(),
-        driver: system.driver.to_owned(),
+        driver: subject.driver.to_owned(),
         addresses,
-        pid: std::process::id(),
+        pid,
     })?;
     watch_input(stop)?;
     match stopped.recv() {
@@ -126,7 +153,7 @@ pub enum ServeError {
     #[error(transparent)]
     Unknown(#[from] registry::UnknownSystem),
     /// It did not start.
-    #[error("`{name}` cannot start: {reason}")]
+    #[error("server `{name}`: {reason}")]
     Start {
         /// The server.
         name: String,
@@ -169,4 +196,16 @@ fn watch_input(stop: Sender<Stop>) -> io::Result<()> {
         let _ = stop.send(Stop::InputEnded);
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_cannot_start_says_so_once() {
+        let reason = io::Error::other("the monoio backend cannot start: no ring");
+        let error = ServeError::Start { name: "monoio".to_owned(), reason };
+        assert_eq!(error.to_string(), "server `monoio`: the monoio backend cannot start: no ring");
+    }
 }

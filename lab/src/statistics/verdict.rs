@@ -4,6 +4,10 @@ use super::Estimate;
 use crate::figures::Figure;
 
 /// What can be said about a ratio.
+///
+/// That two servers are equal is never concluded from a failure to find a
+/// difference: the whole 95 % interval has to lie within the bound, which is
+/// the test of two one-sided hypotheses at 2.5 % each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -38,21 +42,21 @@ impl Verdict {
         }
     }
 
-    /// The verdict as a sentence about B.
+    /// The verdict as a sentence about the server of that name.
     #[must_use]
-    pub fn words(&self, figure: Figure, estimate: &Estimate) -> String {
+    pub fn words(&self, server: &str, figure: Figure, estimate: &Estimate) -> String {
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         let (low, high) = estimate.interval_95;
         let (verb, what) = figure.words();
         match self {
             Self::Differs if estimate.ratio < 1.0 => format!(
-                "B {verb} {:.1} % less {what} [{:.1}, {:.1}]",
+                "{server} {verb} {:.1} % less {what} [{:.1}, {:.1}]",
                 -percent(estimate.ratio),
                 -percent(high),
                 -percent(low)
             ),
             Self::Differs => format!(
-                "B {verb} {:.1} % more {what} [{:.1}, {:.1}]",
+                "{server} {verb} {:.1} % more {what} [{:.1}, {:.1}]",
                 percent(estimate.ratio),
                 percent(low),
                 percent(high)
@@ -108,7 +112,7 @@ mod tests {
     }
 
     fn words(figure: Figure, estimate: &Estimate) -> String {
-        Verdict::of(estimate).words(figure, estimate)
+        Verdict::of(estimate).words("B", figure, estimate)
     }
 
     #[test]

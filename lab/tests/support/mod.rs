@@ -10,6 +10,8 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::thread;
 
+use procfs::process::Process;
+use rustix::process::Pid;
 use serde_json::Value;
 
 /// The executable under test.
@@ -70,4 +72,23 @@ pub(crate) fn replying(
 /// A server that does it right.
 pub(crate) fn echo() -> SocketAddr {
     replying(|_, bytes| Some(bytes.to_vec()))
+}
+
+/// The process that serves this for the lab; waits until it has the connections.
+pub(crate) fn serving_child(lab: u32, name: &str) -> Pid {
+    let process = |pid: u32| Process::new(i32::try_from(pid).unwrap());
+    let lab = process(lab).unwrap();
+    let serves = |child: &Process| {
+        let arguments = child.cmdline().unwrap_or_default();
+        arguments.get(1..3) == Some(&["serve".to_owned(), name.to_owned()])
+            && child.fd_count().unwrap_or_default() > 64
+    };
+    loop {
+        let children = lab.task_main_thread().unwrap().children().unwrap();
+        let mut children = children.into_iter().filter_map(|child| process(child).ok());
+        if let Some(child) = children.find(serves) {
+            return Pid::from_raw(child.pid).unwrap();
+        }
+        thread::yield_now();
+    }
 }

@@ -1,22 +1,47 @@
-//! The machine and the software that a result belongs to.
+//! The machine and the software that a result belongs to, and what disturbed it.
+
+mod disturbance;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use procfs::{Current, CurrentSI};
-use serde::Serialize;
+use procfs::Current;
+use rustix::process::{Resource, getrlimit};
+use serde::{Deserialize, Serialize};
 
+use crate::accounting::counters;
 use crate::cores::Cores;
+use crate::placement::Topology;
+
+pub use disturbance::{Disturbance, DisturbanceMeter};
 
 /// What a result must be read with.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Machine {
     /// The CPU model.
     pub cpu: String,
     /// The cores that this process may use.
     pub cores: Cores,
+    /// How they belong together.
+    #[serde(default)]
+    pub topology: Topology,
+    /// Whether a hypervisor runs this machine.
+    #[serde(default)]
+    pub is_virtual: bool,
+    /// What decides on the clock of the cores.
+    #[serde(default = "unknown")]
+    pub governor: String,
+    /// What the kernel does about each weakness of the CPU that it has.
+    #[serde(default)]
+    pub mitigations: BTreeMap<String, String>,
+    /// Memory that may be locked, in bytes, or `unlimited`.
+    #[serde(default = "unknown")]
+    pub memlock: String,
+    /// What cannot be counted here, and why.
+    #[serde(default)]
+    pub absent_counters: BTreeMap<String, String>,
     /// The kernel's release.
     pub kernel: String,
     /// The kernel's TCP congestion control.
@@ -32,12 +57,19 @@ impl Machine {
     /// Looks at this machine; what cannot be found is called `unknown`.
     #[must_use]
     pub fn look() -> Self {
+        let info = procfs::CpuInfo::current().ok();
+        let cores = Cores::allowed().unwrap_or_else(|_| Cores::from_iter([]));
         Self {
-            cpu: procfs::CpuInfo::current()
-                .ok()
-                .and_then(|info| info.model_name(0).map(str::to_owned))
-                .unwrap_or_else(unknown),
-            cores: Cores::allowed().unwrap_or_else(|_| Cores::from_iter([])),
+            cpu: info.as_ref().and_then(|info| Some(info.model_name(0)?.to_owned())).unwrap_or_else(unknown),
+            topology: Topology::look(&cores),
+            cores,
+            is_virtual: info.and_then(|info| Some(info.flags(0)?.contains(&"hypervisor"))).unwrap_or(false),
+            governor: setting("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            mitigations: mitigations(),
+            memlock: getrlimit(Resource::Memlock)
+                .current
+                .map_or_else(|| "unlimited".to_owned(), |bytes| bytes.to_string()),
+            absent_counters: counters::absent(),
             kernel: setting("/proc/sys/kernel/osrelease"),
             congestion_control: setting("/proc/sys/net/ipv4/tcp_congestion_control"),
             versions: versions(LOCK_FILE),
@@ -46,47 +78,21 @@ impl Machine {
     }
 }
 
-/// The time that the hypervisor gave to somebody else, from the start on.
-#[derive(Clone, Debug)]
-pub struct StealMeter {
-    start: Option<Ticks>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Ticks {
-    stolen: u64,
-    all: u64,
-}
-
-impl StealMeter {
-    /// Starts to measure.
-    #[must_use]
-    pub fn start() -> Self {
-        Self { start: Ticks::now() }
-    }
-
-    /// The stolen share of all cores' time since the start, in percent; none if
-    /// the kernel does not tell.
-    #[must_use]
-    pub fn percent(&self) -> Option<f64> {
-        let (start, now) = (self.start?, Ticks::now()?);
-        let share = |stolen: u64, all: u64| stolen as f64 * 100.0 / all.max(1) as f64;
-        Some(share(now.stolen.saturating_sub(start.stolen), now.all.saturating_sub(start.all)))
-    }
-}
-
-impl Ticks {
-    fn now() -> Option<Self> {
-        let total = procfs::KernelStats::current().ok()?.total;
-        let stolen = total.steal?;
-        let others = [total.iowait, total.irq, total.softirq].map(Option::unwrap_or_default);
-        let known = total.user + total.nice + total.system + total.idle;
-        Some(Self { stolen, all: known + others.iter().sum::<u64>() + stolen })
-    }
-}
-
 fn unknown() -> String {
     "unknown".to_owned()
+}
+
+/// The weaknesses that this CPU has.
+fn mitigations() -> BTreeMap<String, String> {
+    let folder = fs::read_dir("/sys/devices/system/cpu/vulnerabilities").into_iter().flatten();
+    folder
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let state = fs::read_to_string(entry.path()).ok()?;
+            Some((entry.file_name().into_string().ok()?, state.trim().to_owned()))
+        })
+        .filter(|(_, state)| state != "Not affected")
+        .collect()
 }
 
 fn setting(path: &str) -> String {
@@ -117,8 +123,8 @@ fn commit() -> Option<String> {
     git.status.success().then(|| text.trim().to_owned())
 }
 
-const LOCK_FILE: &str = include_str!("../../Cargo.lock");
-const PACKAGES: [&str; 4] = ["corepool-lab", "compio", "monoio", "tokio"];
+const LOCK_FILE: &str = include_str!("../../../Cargo.lock");
+const PACKAGES: [&str; 7] = ["corepool-lab", "compio", "glommio", "io-uring", "monoio", "smol", "tokio"];
 
 #[cfg(test)]
 mod tests {
@@ -139,11 +145,5 @@ mod tests {
         let machine = Machine::look();
         assert_ne!(machine.kernel, "unknown");
         assert!(!machine.cores.is_empty());
-    }
-
-    #[test]
-    fn steal_is_a_share() {
-        let percent = StealMeter::start().percent();
-        assert!(percent.is_none_or(|percent| (0.0..=100.0).contains(&percent)));
     }
 }
