@@ -19,6 +19,7 @@ use crate::shared::{Board, Command};
 use crate::signal::Forwarding;
 use crate::stats::{Report, Stats};
 use crate::sweeper::Sweeper;
+use crate::sync::Ordering;
 use crate::worker::{WorkerContext, worker};
 
 /// How much longer than the grace period a worker may take before it counts as stuck: time to abort the rest.
@@ -208,7 +209,8 @@ impl Server {
         }
         let running = self.threads.iter().enumerate().filter(|(_, thread)| thread.is_some());
         let stuck = running.map(|(worker, _)| worker).collect();
-        Report { stats: self.handle.stats(), stuck, panicked }
+        let unfiltered = self.handle.board().unfiltered.load(Ordering::Relaxed);
+        Report { stats: self.handle.stats(), stuck, panicked, unfiltered }
     }
 
     /// From now on SIGTERM and SIGINT end the server: the first politely, the second at once.

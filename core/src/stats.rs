@@ -161,10 +161,11 @@ impl fmt::Display for Stats {
         writeln!(f, "{} on {}, listening on {}", self.backend, self.driver, addresses.join(", "))?;
         writeln!(
             f,
-            "{:>6} {:>4} {:>8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>8}",
+            "{:>6} {:>4} {:>8} {:>8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>8}",
             "worker",
             "core",
             "active",
+            "waiting",
             "accepted",
             "local",
             "given",
@@ -179,8 +180,9 @@ impl fmt::Display for Stats {
             let core = worker.core.map_or_else(|| "-".into(), |core| core.to_string());
             writeln!(
                 f,
-                "{index:>6} {core:>4} {:>8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>8}",
+                "{index:>6} {core:>4} {:>8} {:>8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>8}",
                 worker.active,
+                worker.waiting,
                 counts.accepted,
                 counts.local,
                 counts.handed_off(),
@@ -188,7 +190,7 @@ impl fmt::Display for Stats {
                 counts.over_limit,
                 counts.refused(),
                 counts.ended(),
-                counts.failed + counts.panicked + counts.aborted + counts.attach_failed,
+                counts.failed + counts.timed_out + counts.panicked + counts.aborted + counts.attach_failed,
             )?;
         }
         Ok(())
@@ -206,6 +208,9 @@ pub struct Report {
     pub stuck: Vec<usize>,
     /// Workers whose own code panicked: a bug of corepool, or of the handler's factory.
     pub panicked: Vec<usize>,
+    /// The kernel did not let new handshakes be kept out while the listeners closed: a client that connected just
+    /// then may have been reset.
+    pub unfiltered: bool,
 }
 
 impl Report {
@@ -222,6 +227,12 @@ impl fmt::Display for Report {
             if !workers.is_empty() {
                 writeln!(f, "{what} workers: {workers:?}")?;
             }
+        }
+        if self.unfiltered {
+            writeln!(
+                f,
+                "who connected while the listeners closed may have been reset: the kernel allowed no filter"
+            )?;
         }
         Ok(())
     }
