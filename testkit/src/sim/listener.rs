@@ -40,6 +40,9 @@ impl Listener for SimulatedListener {
 
     fn try_accept(&mut self) -> io::Result<Option<(SimulatedSocket, SocketAddr)>> {
         let queue = self.queue.as_ref().ok_or(ErrorKind::NotConnected)?;
+        if World::lacks_descriptors() {
+            return Err(ErrorKind::OutOfMemory.into());
+        }
         let Some(socket) = queue.pop() else { return Ok(None) };
         let peer = socket.peer_addr()?.as_ip().ok_or(ErrorKind::InvalidData)?;
         Ok(Some((socket, peer)))

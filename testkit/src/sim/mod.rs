@@ -57,6 +57,8 @@ pub struct Config {
     /// How much time a step may take, at the most, as if a worker were stalled. Default: none at all; time
     /// passes only when nothing can run.
     pub stall_max: Duration,
+    /// Whether an accept may fail, now and then, as if there were no descriptor left. Default: none does.
+    pub faulty_accepts: bool,
     /// A history longer than this, in virtual time, goes nowhere. Default: an hour.
     pub time_max: Duration,
     /// A history of more steps than this goes nowhere. Default: twenty million.
@@ -70,6 +72,7 @@ impl Default for Config {
             short: true,
             capacity: None,
             stall_max: Duration::ZERO,
+            faulty_accepts: false,
             time_max: Duration::from_secs(3600),
             steps_max: 20_000_000,
         }
@@ -86,6 +89,13 @@ impl Config {
     #[must_use]
     pub fn capacity(mut self, bytes: usize) -> Self {
         self.capacity = Some(bytes);
+        self
+    }
+
+    /// The same world, in which an accept may fail now and then.
+    #[must_use]
+    pub fn faulty_accepts(mut self) -> Self {
+        self.faulty_accepts = true;
         self
     }
 

@@ -85,6 +85,11 @@ impl World {
         Self::with(|world| world.random.borrow_mut().u8(..times) == 0)
     }
 
+    /// Whether there is no descriptor left for once.
+    pub(super) fn lacks_descriptors() -> bool {
+        Self::with(|world| world.config.faulty_accepts) && Self::one_in(4)
+    }
+
     /// The capacity of one direction of a new connection.
     pub(super) fn capacity(&self) -> usize {
         let mut random = self.random.borrow_mut();
