@@ -146,3 +146,26 @@ fn configure(text: &str, listen: SocketAddr, upstream: &str) -> io::Result<PathB
 pub(crate) fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configurations_are_filled_in() {
+        let upstream = free_address().unwrap();
+        let given = Given { upstream, connections: 3, core: 0 };
+        for contender in [Contender::Nutcracker, Contender::Haproxy] {
+            let (command, file) = contender.command(free_address().unwrap(), given).unwrap();
+            let file = file.unwrap();
+            let text = fs::read_to_string(&file).unwrap();
+            fs::remove_file(&file).unwrap();
+            assert!(command.contains(&file.display().to_string()));
+            assert!(text.contains(&upstream.to_string()) && text.ends_with('\n'), "{text}");
+            assert!(
+                !["LISTEN", "UPSTREAM", "CONNECTIONS", "#"].iter().any(|place| text.contains(place)),
+                "{text}"
+            );
+        }
+    }
+}

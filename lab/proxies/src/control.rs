@@ -180,3 +180,52 @@ fn deal_out(link: &Link, replies: &mut Replies, chunk: &[u8]) -> io::Result<()> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::thread;
+
+    use super::*;
+    use crate::contenders::free_address;
+
+    /// Sends back what it receives: a request is a reply to itself.
+    fn mirror() -> SocketAddr {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                thread::spawn(move || {
+                    let mut buffer = [0; 1000];
+                    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                        stream.write_all(&buffer[..count]).unwrap();
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn replies_come_to_who_asked() {
+        let (listen, upstream) = (free_address().unwrap(), mirror());
+        thread::spawn(move || run(listen, upstream, 2));
+        let clients = (0..5).map(|index| {
+            thread::spawn(move || {
+                let mut client = loop {
+                    if let Ok(client) = std::net::TcpStream::connect(listen) {
+                        break client;
+                    }
+                };
+                for round in 0..50 {
+                    let request = format!("*1\r\n$4\r\n{:04}\r\n", index * 1000 + round).repeat(20);
+                    client.write_all(request.as_bytes()).unwrap();
+                    let mut reply = vec![0; request.len()];
+                    client.read_exact(&mut reply).unwrap();
+                    assert_eq!(String::from_utf8_lossy(&reply), request);
+                }
+            })
+        });
+        clients.collect::<Vec<_>>().into_iter().for_each(|client| client.join().unwrap());
+    }
+}

@@ -115,6 +115,9 @@ impl<B: Backend> Client<'_, B> {
         }
         // Whoever waits for replies in order to go on is told of each.
         self.mailbox.attentive.set(self.then != Then::More || self.input.is_some());
+        if !self.watching.get() {
+            return Poll::Pending;
+        }
         self.watched.poll_stalled(cx).map(|()| {
             self.core.tally.cut(Cut::Stalled);
             Err(Cut::Stalled.into())

@@ -1,7 +1,7 @@
 //! A client that speaks RESP2 over a blocking socket.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Nothing here takes a hundredth of it; it only keeps a lost reply from becoming a test without an end.
@@ -43,6 +43,12 @@ impl Client {
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
+    }
+
+    /// Closes the connection, whoever else has a handle of it.
+    pub(crate) fn leave(self) {
+        // It may be closed already.
+        let _ = self.socket().shutdown(Shutdown::Both);
     }
 
     /// Sends a request and gives its reply.

@@ -141,7 +141,7 @@ fn what_binds_has_a_connection_of_its_own(on: On) {
     assert_eq!(other.ask(&["GET", "x"]), bulk("x"));
     assert_eq!(fake.connections(), 2);
     assert_eq!(bound.ask(&["GET", "c"]), bulk("c"));
-    drop(bound);
+    bound.leave();
     while fake.ended() == 0 {
         thread::yield_now();
     }
@@ -207,7 +207,7 @@ fn the_reply_to_who_has_left_is_dropped(on: On) {
     for _ in 0..5 {
         let (mut leaver, mut other) = (proxy.connect(), proxy.connect());
         leaver.send(&[request(&["GET", "late"]), request(&["GET", "leaver"])].concat()).unwrap();
-        drop(leaver);
+        leaver.leave();
         assert_eq!(other.ask(&["GET", "mine"]), bulk("mine"));
     }
     assert_eq!(fake.connections(), 1);
