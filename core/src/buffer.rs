@@ -18,6 +18,10 @@ use crate::backend::Loan;
 /// readiness backend then knows that the socket is empty and saves the receive that would have said so.
 pub const BUFFER_SIZE: usize = 20 * 1024;
 
+/// What free buffers are filled with, in builds that check that nobody writes into one: `scripts/sanitize`. A sanitizer
+/// sees what we write, and not what the kernel does.
+const POISON: Option<u8> = if cfg!(corepool_poison) { Some(0xa5) } else { None };
+
 /// A free list of equal buffers, for one thread. Cloning it gives another handle to the same list.
 #[derive(Clone)]
 pub struct BufferPool {
@@ -93,13 +97,17 @@ impl Inner {
     #[inline]
     fn reuse(&self) -> Box<[u8]> {
         let last = self.last.take();
-        if last.is_empty() { self.reuse_older() } else { last }
+        let bytes = if last.is_empty() { self.reuse_older() } else { last };
+        if let Some(poison) = POISON {
+            assert!(bytes.iter().all(|&byte| byte == poison), "somebody has written into a free buffer");
+        }
+        bytes
     }
 
     #[cold]
     fn reuse_older(&self) -> Box<[u8]> {
         let older = self.free.borrow_mut().pop();
-        older.unwrap_or_else(|| vec![0; self.buffer_size].into_boxed_slice())
+        older.unwrap_or_else(|| vec![POISON.unwrap_or(0); self.buffer_size].into_boxed_slice())
     }
 
     /// Takes back what was lent.
@@ -110,7 +118,10 @@ impl Inner {
     }
 
     #[inline]
-    fn keep(&self, bytes: Box<[u8]>) {
+    fn keep(&self, mut bytes: Box<[u8]>) {
+        if let Some(poison) = POISON {
+            bytes.fill(poison);
+        }
         let older = self.last.replace(bytes);
         if !older.is_empty() {
             self.keep_older(older);

@@ -178,7 +178,7 @@ struct Fickle {
 impl Handoff for Fickle {
     fn place<'a>(&self, me: usize, room: &Room<'a>, _random: &mut fastrand::Rng) -> Option<Reserved<'a>> {
         let reserved = room.reserve(me);
-        if self.asked.fetch_add(1, Ordering::Relaxed) % self.panics_every == 0 {
+        if self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.panics_every) {
             std::panic::resume_unwind(Box::new("as was wished"));
         }
         reserved

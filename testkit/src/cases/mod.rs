@@ -33,6 +33,7 @@ mod server_detach;
 mod server_echo;
 mod server_faults;
 mod server_idle;
+mod server_lessons;
 mod server_life;
 mod server_policies;
 mod server_pool;
@@ -257,6 +258,12 @@ list! {
         after_a_second_no_connection_holds_a_buffer,
         connections_that_fall_asleep_and_wake_up_lose_nothing,
         connections_that_are_asleep_see_the_end;
+    server_lessons:
+        stale_close_accounting,
+        decrement_before_the_handover_is_done,
+        counted_at_start_not_at_pick,
+        thread_local_cached_across_a_move,
+        idle_keep_alive_blocks_the_drain;
     server_life:
         a_second_server_on_the_address_is_refused,
         of_two_addresses_one_of_which_is_taken_neither_is_listened_on,
