@@ -61,7 +61,7 @@ impl<T, P: Ports<T>> Exchange<T, P> {
     }
 
     /// What it stands in.
-    #[cfg(corepool_loom)]
+    #[cfg(test)]
     pub(crate) fn ports(&self) -> &P {
         &self.ports
     }

@@ -1,23 +1,23 @@
-//! Models of the exchange for loom, which tries every order of what threads may do. Run by `scripts/loom`.
+//! Models of the exchange for loom, which tries every order of what threads may do. Run by `scripts/loom`;
+//! `scripts/weaken` shows that they notice what is wrong. Without loom they are unit tests, in two orders.
 //!
 //! Every model ends in the same way: nothing is taken, no flag is set, nobody waits, and each who came has had
 //! exactly one fate.
 
+mod claims;
+mod deaths;
+mod endings;
+#[cfg(corepool_loom)]
+mod every_order;
+mod limits;
+mod parking;
+#[cfg(not(corepool_loom))]
+mod two_orders;
 mod world;
 
-use loom::thread;
+#[cfg(corepool_loom)]
+use every_order as orders;
+#[cfg(not(corepool_loom))]
+use two_orders as orders;
 
-use world::World;
-
-#[test]
-fn a_park_races_with_the_release_of_the_only_permit() {
-    loom::model(|| {
-        let world = World::new(1, 1);
-        assert!(world.take(0));
-        let other = world.clone();
-        let releases = thread::spawn(move || other.release(0));
-        world.park(0, 7);
-        releases.join().unwrap();
-        world.finish([7]);
-    });
-}
+use orders::{explore, spawn};
