@@ -145,7 +145,9 @@ fn whoever_ends_without_a_permit_leaves_no_flag() {
 fn whoever_gets_a_permit_of_one_worker_leaves_no_flag_on_the_other() {
     explore(|| {
         let world = closed_for_now(2);
-        world.set_limit(1, 1);
+        world.set_limit(1, 2);
+        assert!(world.take(1), "nobody waits, and there is room");
+        world.release(1);
         world.finish([7]);
         assert_eq!(world.served_by(1), [7]);
     });
