@@ -9,6 +9,8 @@ mod deaths;
 mod endings;
 #[cfg(corepool_loom)]
 mod every_order;
+#[cfg(not(corepool_loom))]
+mod histories;
 mod limits;
 mod parking;
 #[cfg(not(corepool_loom))]

@@ -37,6 +37,21 @@ fn a_release_calls_its_worker_for_whoever_was_parked_before() {
 }
 
 #[test]
+fn only_workers_with_room_are_called_and_only_when_somebody_waits() {
+    explore(|| {
+        let world = Setup { workers: 2, ..claimed() }.protected();
+        world.take_all();
+        world.release(1);
+        assert_eq!(world.called(), []);
+        assert!(world.park(0, 7));
+        assert_eq!(world.called(), [1]);
+        world.release(0);
+        assert_eq!(world.called(), [1, 0]);
+        world.finish([7]);
+    });
+}
+
+#[test]
 fn a_park_finds_the_other_worker_with_room_or_looking() {
     explore(|| {
         let world = Setup { workers: 2, ..claimed() }.protected();

@@ -50,7 +50,7 @@ type Mailbox = Option<Vec<Waiter<u32>>>;
 #[derive(Default)]
 struct Notes {
     /// How many wait, by the books.
-    waiting: i32,
+    waiting: usize,
     /// Who was served, in the order in which permits were found for them, and where.
     served: Vec<(u32, usize)>,
     fates: Vec<(u32, Fate)>,
@@ -122,6 +122,25 @@ impl World {
 
     pub(super) fn taken(&self, worker: usize) -> u32 {
         self.model().gates.gate(worker).taken()
+    }
+
+    /// How many wait, by the books.
+    pub(super) fn waiting(&self) -> usize {
+        self.model().notes.borrow().waiting
+    }
+
+    /// How many are in a worker's mailbox.
+    pub(super) fn on_the_way(&self, worker: usize) -> usize {
+        self.mailbox(worker).as_ref().map_or(0, Vec::len)
+    }
+
+    /// Takes whoever is first in a worker's mailbox.
+    pub(super) fn open(&self, worker: usize) -> bool {
+        self.mailbox(worker).as_mut().is_some_and(|held| !held.is_empty() && held.remove(0).item < u32::MAX)
+    }
+
+    pub(super) fn limit(&self, worker: usize) -> u32 {
+        self.model().gates.gate(worker).limit()
     }
 
     pub(super) fn release(&self, worker: usize) {
@@ -201,7 +220,7 @@ impl World {
 impl World {
     /// Serves whoever is in a mailbox, and lets those workers claim that were called; until nothing is left.
     /// Then nobody waits, nothing is taken, no flag is set, and each who came has had exactly one fate.
-    pub(super) fn finish<const COUNT: usize>(&self, everybody: [u32; COUNT]) {
+    pub(super) fn finish(&self, everybody: impl IntoIterator<Item = u32>) {
         while self.serve_one() || self.answer_one_call() {}
         self.check_nothing_is_left();
         let notes = self.model().notes.borrow();
@@ -215,11 +234,11 @@ impl World {
     }
 
     fn serve_one(&self) -> bool {
-        let held_by = |worker: &usize| self.mailbox(*worker).as_ref().is_some_and(|held| !held.is_empty());
-        let Some(worker) = (0..self.model().gates.len()).find(held_by) else { return false };
-        self.mailbox(worker).as_mut().expect("alive").remove(0);
-        self.release(worker);
-        true
+        let next = (0..self.model().gates.len()).find(|&worker| self.open(worker));
+        if let Some(worker) = next {
+            self.release(worker);
+        }
+        next.is_some()
     }
 
     fn mailbox(&self, worker: usize) -> MutexGuard<'_, Mailbox> {
@@ -229,6 +248,11 @@ impl World {
     /// Lets every worker claim that was called.
     pub(super) fn finish_claims(&self) {
         while self.answer_one_call() {}
+    }
+
+    /// Which workers were called, and have not looked.
+    pub(super) fn called(&self) -> Vec<usize> {
+        self.model().notes.borrow().calls.clone()
     }
 
     fn answer_one_call(&self) -> bool {
@@ -328,6 +352,7 @@ impl Ports<u32> for Model {
     }
 
     fn call(&self, worker: usize) {
+        assert!(self.claimed, "called, where nobody claims");
         self.notes.borrow_mut().calls.push(worker);
     }
 
