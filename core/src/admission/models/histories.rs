@@ -122,7 +122,7 @@ impl History {
 
 #[test]
 fn nobody_waits_beside_an_idle_permit_and_nothing_is_lost() {
-    let config = Config { cases: 512, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 256, failure_persistence: None, ..Config::default() };
     let setups = (any::<bool>(), 0..4_u32, 1..6_usize);
     let outcome = TestRunner::new(config).run(&(setups, vec(step(), 0..80)), |(setup, steps)| {
         let (serves_expired, limit, queue_max) = setup;

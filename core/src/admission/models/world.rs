@@ -124,25 +124,6 @@ impl World {
         self.model().gates.gate(worker).taken()
     }
 
-    /// How many wait, by the books.
-    pub(super) fn waiting(&self) -> usize {
-        self.model().notes.borrow().waiting
-    }
-
-    /// How many are in a worker's mailbox.
-    pub(super) fn on_the_way(&self, worker: usize) -> usize {
-        self.mailbox(worker).as_ref().map_or(0, Vec::len)
-    }
-
-    /// Takes whoever is first in a worker's mailbox.
-    pub(super) fn open(&self, worker: usize) -> bool {
-        self.mailbox(worker).as_mut().is_some_and(|held| !held.is_empty() && held.remove(0).item < u32::MAX)
-    }
-
-    pub(super) fn limit(&self, worker: usize) -> u32 {
-        self.model().gates.gate(worker).limit()
-    }
-
     pub(super) fn release(&self, worker: usize) {
         self.model().touch(worker);
         self.begin().release(worker);
@@ -233,6 +214,11 @@ impl World {
         assert_eq!(notes.fates, notes.dismissed, "turned away, and not let go");
     }
 
+    /// Takes whoever is first in a worker's mailbox.
+    pub(super) fn open(&self, worker: usize) -> bool {
+        self.mailbox(worker).as_mut().is_some_and(|held| !held.is_empty() && held.remove(0).item < u32::MAX)
+    }
+
     fn serve_one(&self) -> bool {
         let next = (0..self.model().gates.len()).find(|&worker| self.open(worker));
         if let Some(worker) = next {
@@ -293,6 +279,24 @@ impl World {
     /// Who was turned away after it had waited.
     pub(super) fn turned_away(&self) -> Vec<(u32, Fate)> {
         self.model().notes.borrow().fates.clone()
+    }
+}
+
+/// What histories look at.
+#[cfg(not(corepool_loom))]
+impl World {
+    /// How many wait, by the books.
+    pub(super) fn waiting(&self) -> usize {
+        self.model().notes.borrow().waiting
+    }
+
+    /// How many are in a worker's mailbox.
+    pub(super) fn on_the_way(&self, worker: usize) -> usize {
+        self.mailbox(worker).as_ref().map_or(0, Vec::len)
+    }
+
+    pub(super) fn limit(&self, worker: usize) -> u32 {
+        self.model().gates.gate(worker).limit()
     }
 }
 

@@ -147,7 +147,7 @@ fn apply(requests: &Requests, expected: &mut Expected, step: Step) {
 
 #[test]
 fn permits_of_requests_are_what_a_simple_model_says() {
-    let config = Config { cases: 128, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 64, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&(0..4_u32, vec(step(), 0..120)), |(limit, steps)| {
         let requests = Requests::new(limit);
         let mut expected = Expected { limit, held: 0, granted: Vec::new(), waiting: VecDeque::new() };
