@@ -231,7 +231,8 @@ mod tests {
 
     #[test]
     fn no_gauge_may_be_off_by_one_and_the_error_names_law_and_worker() {
-        let moves: [(&str, fn(&mut Books<'_>)); 5] = [
+        type Move = fn(&mut Books<'_>);
+        let moves: [(&str, Move); 5] = [
             ("L2 (waiting) of worker 0: Some(80) is not 79", |books| books.waiting += 1),
             ("L4 (started) of worker 0", |books| books.active += 1),
             ("L5 and L6 (permits) of worker 0: Some(10) is not 11", |books| books.taken += 1),

@@ -285,9 +285,12 @@ impl World {
 /// What histories look at.
 #[cfg(not(corepool_loom))]
 impl World {
-    /// How many wait, by the books.
+    /// How many wait: by the books, and in the line.
     pub(super) fn waiting(&self) -> usize {
-        self.model().notes.borrow().waiting
+        let mut waiting = 0;
+        self.0.each_home(|_| waiting += 1);
+        assert_eq!(waiting, self.model().notes.borrow().waiting);
+        waiting
     }
 
     /// How many are in a worker's mailbox.
