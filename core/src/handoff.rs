@@ -195,7 +195,8 @@ mod tests {
             assert!(room.reserve(1).is_none());
             drop(reserved);
             assert_eq!(*given_back.borrow(), [1]);
-            assert_eq!(room.reserve(0).expect("room").spend(), 0);
+            let reserved = room.reserve(0).expect("room");
+            assert_eq!((reserved.worker(), reserved.spend()), (0, 0));
             assert_eq!(*given_back.borrow(), [1]);
         });
     }
@@ -203,6 +204,7 @@ mod tests {
     #[test]
     fn a_load_is_what_was_seen_and_is_reserved_only_if_it_still_is() {
         with_room(2, 2, |room, _, _| {
+            assert_eq!(room.load(0).worker(), 0);
             let empty = room.load(1);
             assert_eq!((empty.worker(), empty.taken(), empty.has_room()), (1, 0, true));
             assert_eq!(room.reserve(1).expect("room").spend(), 1);
