@@ -298,6 +298,12 @@ impl World {
         self.mailbox(worker).as_ref().map_or(0, Vec::len)
     }
 
+    /// A worker answers its calls.
+    pub(super) fn look(&self, worker: usize) {
+        self.model().notes.borrow_mut().calls.retain(|&called| called != worker);
+        self.claim(worker);
+    }
+
     pub(super) fn limit(&self, worker: usize) -> u32 {
         self.model().gates.gate(worker).limit()
     }
@@ -354,7 +360,7 @@ impl Ports<u32> for Model {
     }
 
     fn deliver(&self, waiter: Waiter<u32>, worker: usize) -> Result<(), Waiter<u32>> {
-        assert!(!self.claimed, "delivered, where whoever waits is claimed");
+        assert!(!self.claimed || self.serves_expired, "delivered, where whoever waits is claimed");
         self.send(waiter, worker)
     }
 
