@@ -23,6 +23,7 @@ fn a_deadline_lets_the_next_in_line_have_the_permit() {
         let world = Setup::default().protected();
         world.take_all();
         assert!(world.park_until(0, 7, Some(5)) && world.park_until(0, 8, Some(9)));
+        assert!(world.expects(5));
         let expires = spawn(&world, |world| world.expire(5));
         world.release(0);
         expires.join().unwrap();

@@ -149,6 +149,11 @@ impl World {
         self.model().epoch + Duration::from_secs(second)
     }
 
+    /// Whether this is the second at which somebody has waited long enough.
+    pub(super) fn expects(&self, second: u64) -> bool {
+        self.0.next_deadline() == Some(self.at(second))
+    }
+
     pub(super) fn expire(&self, second: u64) {
         self.0.expire(self.at(second));
     }
