@@ -172,3 +172,69 @@ impl Handoff for SharedQueue {
         Waiting::Claimed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::placement::Placement;
+
+    fn with_room(workers: usize, limit: u32, test: impl FnOnce(&Room<'_>, &Gates, &RefCell<Vec<usize>>)) {
+        let gates = Gates::new(workers, limit);
+        let given_back = RefCell::new(Vec::new());
+        let release = |worker| given_back.borrow_mut().push(worker);
+        test(&Room::new(&gates, &release), &gates, &given_back);
+    }
+
+    #[test]
+    fn a_reserved_permit_is_given_back_unless_it_is_spent() {
+        with_room(2, 1, |room, gates, given_back| {
+            let reserved = room.reserve(1).expect("room");
+            assert_eq!((reserved.worker(), gates.gate(1).taken(), gates.gate(0).taken()), (1, 1, 0));
+            assert!(room.reserve(1).is_none());
+            drop(reserved);
+            assert_eq!(*given_back.borrow(), [1]);
+            let reserved = room.reserve(0).expect("room");
+            assert_eq!((reserved.worker(), reserved.spend()), (0, 0));
+            assert_eq!(*given_back.borrow(), [1]);
+        });
+    }
+
+    #[test]
+    fn a_load_is_what_was_seen_and_is_reserved_only_if_it_still_is() {
+        with_room(2, 2, |room, _, _| {
+            assert_eq!(room.load(0).worker(), 0);
+            let empty = room.load(1);
+            assert_eq!((empty.worker(), empty.taken(), empty.has_room()), (1, 0, true));
+            assert_eq!(room.reserve(1).expect("room").spend(), 1);
+            assert!(room.reserve_at(empty).is_none(), "it has moved");
+            assert_eq!(room.reserve_at(room.load(1)).expect("room").spend(), 1);
+            let full = room.load(1);
+            assert_eq!((full.taken(), full.has_room()), (2, false));
+            assert!(room.reserve_at(full).is_none(), "it has not moved, and has no room");
+        });
+    }
+
+    #[test]
+    fn turns_are_counted_for_all() {
+        with_room(3, 1, |room, _, _| {
+            assert_eq!((room.workers(), room.next_turn(), room.next_turn()), (3, 0, 1));
+            assert!(format!("{room:?}").starts_with("Room { gates: "));
+        });
+    }
+
+    #[test]
+    fn the_handoffs_for_comparison_stay_at_home() {
+        let handoffs: [&dyn Handoff; 2] = [&NoHandoff, &SharedQueue];
+        for handoff in handoffs {
+            with_room(2, 1, |room, _, _| {
+                let mut random = Rng::with_seed(1);
+                assert_eq!(handoff.place(1, room, &mut random).expect("room").spend(), 1);
+                assert!(handoff.place(1, room, &mut random).is_none(), "the other has room");
+            });
+        }
+        assert_eq!(handoffs.map(Handoff::waiting), [Waiting::AtHome, Waiting::Claimed]);
+        assert_eq!(Placement::default().waiting(), Waiting::Granted);
+    }
+}

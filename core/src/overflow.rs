@@ -201,3 +201,46 @@ impl Overflow for ServeAnyway {
         Verdict::Serve
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITUATION: Situation = Situation { subject: Subject::Connection, worker: 0, taken: 1 };
+
+    #[test]
+    fn each_policy_is_what_it_says() {
+        let wait = Duration::from_secs(3);
+        let queue = Queue::new(7, wait);
+        let policies: [(&dyn Overflow, Verdict, u32, Reject, bool); 6] = [
+            (&queue, Verdict::Wait(wait), 7, Reject::Close, false),
+            (&queue.then(Then::Reject(Reject::Reply)), Verdict::Wait(wait), 7, Reject::Reply, false),
+            (&queue.then(Then::ServeAnyway), Verdict::Wait(wait), 7, Reject::Close, true),
+            (&Reject::Reset, Verdict::Reject, 0, Reject::Reset, false),
+            (&Pause, Verdict::Pause, 0, Reject::Close, false),
+            (&ServeAnyway, Verdict::Serve, 0, Reject::Close, false),
+        ];
+        for (policy, verdict, queue_max, rejection, serves_expired) in policies {
+            assert_eq!(policy.when_full(&SITUATION), verdict, "{policy:?}");
+            assert_eq!(policy.queue_max(), queue_max, "{policy:?}");
+            assert_eq!(policy.rejection(), rejection, "{policy:?}");
+            assert_eq!(policy.serves_expired(), serves_expired, "{policy:?}");
+            assert!(policy.check().is_ok(), "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_by_name() {
+        let refused = |queue: Queue| queue.check().expect_err("refused").to_string();
+        let second = Duration::from_secs(1);
+        assert!(refused(Queue::new(0, second)).starts_with("overflow.limit is 0"));
+        assert!(refused(Queue::new((1 << 20) + 1, second)).starts_with("overflow.limit is 1048577"));
+        assert!(refused(Queue::new(1, 90_000 * second)).starts_with("overflow.deadline is 90000s"));
+        assert!(Queue::new(1 << 20, second).check().is_ok());
+    }
+
+    #[test]
+    fn a_situation_is_what_it_is_made_of() {
+        assert_eq!(Situation::new(Subject::Connection, 0, 1), SITUATION);
+    }
+}

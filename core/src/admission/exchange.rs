@@ -61,7 +61,7 @@ impl<T, P: Ports<T>> Exchange<T, P> {
     }
 
     /// What it stands in.
-    #[cfg(corepool_loom)]
+    #[cfg(test)]
     pub(crate) fn ports(&self) -> &P {
         &self.ports
     }
@@ -145,6 +145,7 @@ impl<T, P: Ports<T>> Exchange<T, P> {
         self.clear_flags(&mut line);
         drop(line);
         self.deliver(granted);
+        self.call_all();
     }
 
     /// Ends the wait of everybody whose deadline has passed: over the limit, or not at all.
@@ -236,6 +237,7 @@ impl<T, P: Ports<T>> Exchange<T, P> {
         }
         drop(line);
         self.deliver(granted);
+        self.call_all();
         self.dismiss(left, fate.unwrap_or(Fate::NoWorker));
         self.release(worker);
     }

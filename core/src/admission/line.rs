@@ -13,6 +13,9 @@ pub(crate) enum Place {
     Pausing,
 }
 
+/// The ticket of whoever has not been in the line.
+const NO_TICKET: u64 = u64::MAX;
+
 /// Somebody who waits.
 #[derive(Debug)]
 pub(crate) struct Waiter<T> {
@@ -30,7 +33,7 @@ pub(crate) struct Waiter<T> {
 impl<T> Waiter<T> {
     /// A newcomer. Its place is given when it is parked.
     pub(crate) fn new(place: Place, home: usize, since: Instant, deadline: Option<Instant>, item: T) -> Self {
-        Self { ticket: u64::MAX, place, home, since, deadline, item }
+        Self { ticket: NO_TICKET, place, home, since, deadline, item }
     }
 }
 
@@ -88,16 +91,24 @@ impl<T> Line<T> {
         if waiter.place == Place::Queued && self.queued >= self.queued_max {
             return Err(waiter);
         }
-        waiter.ticket = self.next_ticket;
-        self.next_ticket += 1;
+        waiter.ticket = self.new_ticket();
         self.insert(self.waiting.len(), waiter);
         Ok(())
     }
 
-    /// Lines up again, at the old place; the bound does not apply to whoever was let in already.
-    pub(crate) fn put_back(&mut self, waiter: Waiter<T>) {
+    /// Lines up again, at the old place; who had none, because a permit was there at once, at the end. The bound
+    /// does not apply to whoever was let in already.
+    pub(crate) fn put_back(&mut self, mut waiter: Waiter<T>) {
+        if waiter.ticket == NO_TICKET {
+            waiter.ticket = self.new_ticket();
+        }
         let index = self.waiting.partition_point(|other| other.ticket < waiter.ticket);
         self.insert(index, waiter);
+    }
+
+    fn new_ticket(&mut self) -> u64 {
+        self.next_ticket += 1;
+        self.next_ticket - 1
     }
 
     fn insert(&mut self, index: usize, waiter: Waiter<T>) {
@@ -229,6 +240,28 @@ mod tests {
         line.put_back(second);
         line.put_back(first);
         assert_eq!(items(line.take_all()), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn who_is_put_back_and_never_had_a_place_gets_the_last_one() {
+        let mut line = line_of(2);
+        line.put_back(waiter(7, None));
+        line.put_back(waiter(8, None));
+        line.pop();
+        assert!(line.push(waiter(9, None)).is_err(), "they count");
+        line.queued_max = 9;
+        assert!(line.push(waiter(9, None)).is_ok());
+        let mut seen = Vec::new();
+        let mut next = Some(0);
+        while let Some(from) = next {
+            next = line
+                .take_some(from, 1, |waiter| {
+                    seen.push(waiter.item);
+                    false
+                })
+                .1;
+        }
+        assert_eq!((seen, items(line.take_all())), (vec![1, 7, 8, 9], vec![1, 7, 8, 9]));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub mod limit;
 mod line;
 mod requests;
 
-#[cfg(all(test, corepool_loom))]
+#[cfg(test)]
 mod models;
 
 pub(crate) use exchange::{Exchange, NotParked, Ports};
