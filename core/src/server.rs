@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::error::StartError;
 use crate::handle::Handle;
 use crate::handler::{Handler, WorkerInfo};
+use crate::log;
 use crate::mail::{PostOffice, mailboxes};
 use crate::shared::{Board, Command};
 use crate::signal::Forwarding;
@@ -146,16 +147,26 @@ fn run_worker<B: Backend, H: Handler<B>>(
         Ok(driver) => tell(Event::Started { driver }),
         Err(source) => tell(Event::StartFailed { error: StartError::Worker { worker: index, source } }),
     };
+    let (board, office, mailbox) =
+        (Arc::clone(&context.board), Arc::clone(&context.office), context.mailbox.clone());
     // A panic of the worker's own is caught here, inside the runtime: to unwind through one can abort the
     // process (compio), or leave it in disorder (monoio).
     let root = |driver| AssertUnwindSafe(worker(context, driver, factory, started)).catch_unwind();
-    let panicked = match B::run(core, runtime, root) {
-        Ok(ended) => ended.is_err(),
-        Err(error) => {
+    // A task that is not ours can still bring the runtime down: monoio does not survive one that panics.
+    let panicked = match catch_unwind(AssertUnwindSafe(|| B::run(core, runtime, root))) {
+        Ok(Ok(ended)) => ended.is_err(),
+        Ok(Err(error)) => {
             tell(Event::StartFailed { error: error.into() });
             false
         }
+        Err(_panic) => true,
     };
+    if panicked {
+        log::guarded(|| tracing::error!(worker = index, "a worker has died; the others go on"));
+        mailbox.close();
+        office.bury(index, std::iter::from_fn(|| mailbox.try_recv().ok()), Instant::now());
+        board.write_off(index);
+    }
     tell(Event::Ended { worker: index, panicked });
 }
 

@@ -7,7 +7,7 @@ use crossbeam_utils::CachePadded;
 use crate::admission::Gates;
 use crate::clients::Clients;
 use crate::config::Scope;
-use crate::ledger::{Counts, Ledger};
+use crate::ledger::{Counts, End, Ledger, Waited};
 use crate::settings::Settings;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::times::Times;
@@ -106,6 +106,20 @@ impl Board {
 
     pub(crate) fn set_active(&self, worker: usize, count: usize) {
         self.posts[worker].active.store(count as u64, Ordering::Relaxed);
+    }
+
+    /// A worker has died with its runtime, after it was buried: its connections have been aborted, and the permits that
+    /// they did not give back are written off.
+    pub(crate) fn write_off(&self, worker: usize) {
+        let (ledger, gate) = (self.ledger(worker), self.gates.gate(worker));
+        (0..self.active(worker)).for_each(|_| ledger.ended(End::Aborted));
+        self.set_active(worker, 0);
+        (0..self.requests(worker).0).for_each(|_| ledger.request_ended());
+        (0..self.requests(worker).1).for_each(|_| ledger.waited(Waited::Gone));
+        self.set_requests(worker, 0, 0);
+        (0..gate.taken()).for_each(|_| gate.give_back());
+        // Whoever drains waits for all workers to have nothing left to accept: this one has not.
+        self.quiet.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn active(&self, worker: usize) -> u64 {
