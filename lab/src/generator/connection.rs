@@ -225,6 +225,8 @@ impl Connection {
             let count = match recv(socket, &mut *buffer, RecvFlags::empty()) {
                 Ok((0, _)) if self.state == State::Ending => {
                     self.state = State::Closed;
+                    // Not later: the end that was just seen may have left another event behind.
+                    self.socket = None;
                     return Ok(Progress { is_over: true, ..progress });
                 }
                 Ok((0, _)) => return Err(Fault::Closed),
