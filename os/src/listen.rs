@@ -28,6 +28,10 @@ impl ListenSocket {
     /// # Errors
     /// No descriptors or no memory left, for example. The connection stays queued then.
     pub fn accept(&self) -> io::Result<Option<(StreamSocket, SocketAddr)>> {
+        self.reserve.accept(|| self.accept_now())
+    }
+
+    fn accept_now(&self) -> io::Result<Option<(StreamSocket, SocketAddr)>> {
         loop {
             match rustix::net::acceptfrom_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok((fd, peer)) => return Ok(Some((StreamSocket::known_nonblocking(fd), ip_address(peer)?))),
@@ -47,7 +51,7 @@ impl ListenSocket {
     /// As [`accept`](Self::accept); and `WouldBlock` when there is no reserve at the moment.
     pub fn shed(&self) -> io::Result<Option<SocketAddr>> {
         self.reserve.spend(|| {
-            let accepted = self.accept()?;
+            let accepted = self.accept_now()?;
             Ok(accepted.map(|(socket, peer)| {
                 socket.reset();
                 peer

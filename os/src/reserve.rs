@@ -4,7 +4,11 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The reserve was needed, and no accept has succeeded without it since.
+static NEEDED: AtomicBool = AtomicBool::new(false);
 
 static RESERVE: Mutex<Reserve> = Mutex::new(Reserve { keepers: 0, descriptor: None });
 
@@ -34,11 +38,27 @@ impl Keeper {
         Self(())
     }
 
+    /// Accepts by this call; while descriptors are out, not at the same time as somebody who has given the reserve up
+    /// for a moment, and would not get it back.
+    ///
+    /// # Errors
+    /// What the call returns.
+    pub(crate) fn accept<T>(&self, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        if !NEEDED.load(Ordering::Relaxed) {
+            return call();
+        }
+        let _turn = lock();
+        let accepted = call();
+        NEEDED.store(accepted.is_err(), Ordering::Relaxed);
+        accepted
+    }
+
     /// Calls with the reserve given up, and takes it back. All who keep it take turns.
     ///
     /// # Errors
     /// What the call returns; `WouldBlock` when there is no reserve, and none can be had at the moment.
     pub(crate) fn spend<T>(&self, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        NEEDED.store(true, Ordering::Relaxed);
         let mut reserve = lock();
         let descriptor = reserve.descriptor.take().or_else(open).ok_or(io::ErrorKind::WouldBlock)?;
         drop(descriptor);
