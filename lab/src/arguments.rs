@@ -11,6 +11,7 @@ use corepool_lab::placement::Mode;
 use corepool_lab::plan::{PlanOptions, StatisticsOptions};
 use corepool_lab::serve::ServeOptions;
 use corepool_lab::serve::registry;
+use corepool_lab::serve::served_by::ServedBy;
 use corepool_lab::serve::when_full::WhenFull;
 use corepool_lab::statistics::Precision;
 use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOptions};
@@ -220,9 +221,9 @@ struct Workers {
     /// Connections that a worker of the framework serves at a time
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
-    /// Where the framework puts a connection: local-first, even, round-robin, always-other
+    /// Where the framework puts a connection: local-first, even, round-robin, always-other, shared-queue, none
     #[arg(long, value_name = "POLICY")]
-    placement: Option<corepool::Placement>,
+    placement: Option<ServedBy>,
     /// What the framework does with a connection when every worker is full: queue, pause, reject, serve-anyway
     #[arg(long, value_name = "POLICY")]
     overflow: Option<WhenFull>,

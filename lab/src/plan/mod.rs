@@ -14,6 +14,7 @@ use crate::generator::Slo;
 use crate::placement::{Placement, PlacementError, Topology, check_allowed};
 use crate::serve::ServeOptions;
 use crate::serve::registry::UnknownSystem;
+use crate::serve::served_by::ServedBy;
 use crate::serve::subject::Subject;
 use crate::statistics::Precision;
 use crate::workload::{Service, Workload, WorkloadError};
@@ -153,7 +154,7 @@ pub fn check_serve(options: &ServeOptions) -> Result<(), PlanError> {
     Ok(check_allowed("--cores", &options.cores, &Cores::allowed()?)?)
 }
 
-fn policy(text: &str) -> Result<corepool::Placement, PlanError> {
+fn policy(text: &str) -> Result<ServedBy, PlanError> {
     text.parse().map_err(|error| PlanError::Policy(format!("--placement: {error}")))
 }
 

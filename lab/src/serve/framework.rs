@@ -122,6 +122,6 @@ fn config(options: &ServeOptions) -> Config {
         ),
     };
     config = options.limit.into_iter().fold(config, Config::limit);
-    config = options.placement.into_iter().fold(config, Config::placement);
+    config = options.placement.into_iter().fold(config, |config, served_by| served_by.apply(config));
     options.overflow.into_iter().fold(config, |config, policy| policy.apply(config))
 }

@@ -20,6 +20,7 @@ mod heavy;
 mod monoio_raw;
 pub mod registry;
 mod ring;
+pub mod served_by;
 pub(crate) mod session;
 pub mod subject;
 mod tokio_raw;
@@ -32,12 +33,12 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{self, Sender};
 
-use corepool::Placement;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use self::command::Running;
+use self::served_by::ServedBy;
 use self::subject::Subject;
 use self::when_full::WhenFull;
 use crate::cores::Cores;
@@ -65,7 +66,7 @@ pub struct ServeOptions {
     pub limit: Option<u32>,
     /// Where the framework puts a new connection; the servers by hand leave it
     /// where it was accepted.
-    pub placement: Option<Placement>,
+    pub placement: Option<ServedBy>,
     /// What the framework does with a connection when every worker is full; the
     /// servers by hand are never full.
     pub overflow: Option<WhenFull>,
