@@ -19,10 +19,3 @@ fn uncontended(bencher: divan::Bencher<'_, '_>) {
     let permits = Permits::new(1024);
     bencher.bench_local(|| assert!(permits.take_and_release()));
 }
-
-/// Two threads use the same word all the time: no server does.
-#[divan::bench(sample_size = 1000, threads = 2)]
-fn contended(bencher: divan::Bencher<'_, '_>) {
-    let permits = Permits::new(1024);
-    bencher.bench(|| assert!(permits.take_and_release()));
-}
