@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use async_channel::Sender;
 
-use crate::laws::{Books, LawBroken, check};
+use crate::cores::CoreId;
+use crate::laws::LawBroken;
 use crate::mail::Lines;
 use crate::server::Event;
 use crate::shared::{Board, Command};
 use crate::stats::{Stats, WorkerStats};
+use crate::times::WorkerTimes;
 
 /// The remote control of a running server. Clones control the same server, from any thread.
 #[derive(Debug, Clone)]
@@ -58,19 +60,40 @@ impl Handle {
 
     /// The counters of this moment.
     pub fn stats(&self) -> Stats {
-        let Inner { backend, driver, addresses, board, .. } = &*self.inner;
+        self.look(|worker| self.board().times(worker).snapshot())
+    }
+
+    /// Checks the laws of the counters, as [`Stats::check_laws`] does, and looks at nothing else: for who checks
+    /// after every step.
+    ///
+    /// # Errors
+    /// Names the law that is broken, and the worker.
+    pub fn check_laws(&self) -> Result<(), LawBroken> {
+        self.counts().check_laws()
+    }
+
+    /// As [`stats`](Self::stats), without how long things took, which takes the longest to find out.
+    fn counts(&self) -> Stats {
+        self.look(|_worker| WorkerTimes::default())
+    }
+
+    fn look(&self, times: impl Fn(usize) -> WorkerTimes) -> Stats {
+        let Inner { backend, driver, addresses, board, lines, .. } = &*self.inner;
         let settings = &board.settings;
-        let waiting = self.inner.lines.waiting();
-        let worker = |(index, core): (usize, &Option<crate::cores::CoreId>)| WorkerStats {
-            core: core.map(|core| core.0),
-            limit: board.limit(index),
-            active: board.active(index),
-            waiting: waiting[index],
-            taken: u64::from(board.gates.gate(index).taken()),
-            requests_taken: board.requests(index).0,
-            requests_waiting: board.requests(index).1,
-            times: board.times(index).snapshot(),
-            counts: board.counts(index),
+        let waiting = lines.waiting();
+        let worker = |(index, core): (usize, &Option<CoreId>)| {
+            let (requests_taken, requests_waiting) = board.requests(index);
+            WorkerStats {
+                core: core.map(|core| core.0),
+                limit: board.limit(index),
+                active: board.active(index),
+                waiting: waiting[index],
+                taken: u64::from(board.gates.gate(index).taken()),
+                requests_taken,
+                requests_waiting,
+                times: times(index),
+                counts: board.counts(index),
+            }
         };
         Stats {
             backend,
@@ -80,29 +103,6 @@ impl Handle {
             max_connections: settings.max_connections,
             workers: settings.cores.iter().enumerate().map(worker).collect(),
         }
-    }
-
-    /// Checks the laws of the counters, as [`Stats::check_laws`] does, and looks at nothing else: for who checks
-    /// after every step.
-    ///
-    /// # Errors
-    /// Names the law that is broken, and the worker.
-    pub fn check_laws(&self) -> Result<(), LawBroken> {
-        let board = &*self.inner.board;
-        let workers = 0..board.settings.workers();
-        let counts: Vec<_> = workers.clone().map(|worker| board.counts(worker)).collect();
-        let waiting = self.inner.lines.waiting();
-        let books: Vec<_> = workers
-            .map(|worker| Books {
-                counts: &counts[worker],
-                waiting: waiting[worker],
-                active: board.active(worker),
-                taken: board.gates.gate(worker).taken().into(),
-                requests_taken: board.requests(worker).0,
-                requests_waiting: board.requests(worker).1,
-            })
-            .collect();
-        check(&books)
     }
 
     /// Waits until nothing moves: until two looks at all counters, with every worker's answer between them, are
@@ -115,15 +115,18 @@ impl Handle {
         let mut last: Option<Stats> = None;
         loop {
             let have_answered = self.ask_all(end);
-            let stats = self.stats();
-            if have_answered && last.is_some_and(|last| last.counts_as(&stats)) && stats.check_laws().is_ok()
-            {
-                return Ok(stats);
+            let mut now = self.counts();
+            let is_settled = have_answered
+                && last.is_some_and(|last| last.workers == now.workers)
+                && now.check_laws().is_ok();
+            if !is_settled && Instant::now() < end {
+                last = Some(now);
+                continue;
             }
-            if Instant::now() >= end {
-                return Err(Box::new(stats));
+            for (index, worker) in now.workers.iter_mut().enumerate() {
+                worker.times = self.board().times(index).snapshot();
             }
-            last = Some(stats);
+            return if is_settled { Ok(now) } else { Err(Box::new(now)) };
         }
     }
 

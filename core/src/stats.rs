@@ -32,7 +32,7 @@ pub struct Stats {
 }
 
 /// The state of one worker at one moment.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct WorkerStats {
     /// The core that it is pinned to, if it is.
@@ -116,17 +116,6 @@ impl Stats {
     pub fn imbalance(&self) -> Imbalance {
         let served: Vec<u64> = self.workers.iter().map(|worker| worker.counts.started).collect();
         Imbalance::of(&served)
-    }
-
-    /// Whether nothing has happened between these two.
-    pub(crate) fn counts_as(&self, other: &Self) -> bool {
-        self.workers.len() == other.workers.len()
-            && self.workers.iter().zip(&other.workers).all(|(one, two)| {
-                one.counts == two.counts
-                    && (one.active, one.waiting, one.taken) == (two.active, two.waiting, two.taken)
-                    && (one.requests_taken, one.requests_waiting)
-                        == (two.requests_taken, two.requests_waiting)
-            })
     }
 }
 
