@@ -122,7 +122,7 @@ fn send<B: Backend, H: Handler<B>>(
     } else {
         // Counted first: the receiver may count the arrival before it is sent.
         local.ledger().accepted_and_handed_to(worker);
-        local.office.hand_off(envelope, local.index, worker, B::now());
+        local.office.hand_off(envelope, local.index, worker, B::now);
     }
 }
 

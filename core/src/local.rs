@@ -12,7 +12,7 @@ use crate::backend::Backend;
 use crate::clients::Counted;
 use crate::config::Scope;
 use crate::connection::Route;
-use crate::entry::{Entry, Registry};
+use crate::entry::{Cut, Entry, Registry};
 use crate::ledger::{Asked, End, Ledger, Waited};
 use crate::mail::{Envelope, PostOffice};
 use crate::settings::Settings;
@@ -36,6 +36,19 @@ pub(crate) struct Local<B: Backend> {
     /// Every open connection: those that are served, and those that are being refused.
     registry: Registry<B>,
     served: Cell<usize>,
+    /// What is done to a connection when it is opened: nothing, unless the worker winds down.
+    pub(crate) greeting: Cell<Greeting>,
+}
+
+/// What a worker does to a connection that it opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Greeting {
+    /// Nothing.
+    Welcome,
+    /// Its input shall end: the server drains.
+    Kick,
+    /// It shall end: the server aborts.
+    Abort,
 }
 
 impl<B: Backend> Local<B> {
@@ -49,6 +62,7 @@ impl<B: Backend> Local<B> {
             random: RefCell::new(Rng::with_seed(seed)),
             registry: Registry::new(),
             served: Cell::new(0),
+            greeting: Cell::new(Greeting::Welcome),
         }
     }
 
@@ -80,6 +94,11 @@ impl<B: Backend> Local<B> {
 
     /// Opens a connection's entry: it counts as active.
     pub(crate) fn open(&self, entry: Rc<Entry<B>>) {
+        match self.greeting.get() {
+            Greeting::Welcome => {}
+            Greeting::Kick => entry.kick(),
+            Greeting::Abort => entry.cut(Cut::Aborted),
+        }
         self.registry.insert(entry);
         self.ledger().started();
         self.count_served(self.served.get() + 1);
@@ -105,7 +124,6 @@ impl<B: Backend> Local<B> {
 
     /// Sets the limit of what permits are for.
     pub(crate) fn set_limit(&self, limit: u32) {
-        use crate::mail::Lines;
         match self.settings().scope {
             Scope::Connection => self.office.set_limit(self.index, limit),
             Scope::Request => self.requests.set_limit(limit),

@@ -104,11 +104,28 @@ impl<S: Socket> PostOffice<S> {
         self.line_of(worker).claim(worker)
     }
 
-    /// Sends a connection, with a permit of `to`, to it. If that has died, the connection waits for another.
-    pub(crate) fn hand_off(&self, envelope: Envelope<S>, from: usize, to: usize, now: Instant) {
+    /// Sets the limit of a worker.
+    pub(crate) fn set_limit(&self, worker: usize, limit: u32) {
+        self.line_of(worker).set_limit(worker, limit);
+    }
+
+    /// Turns everybody away, and whoever comes later.
+    pub(crate) fn close(&self) {
+        self.lines.iter().for_each(Exchange::close);
+    }
+
+    /// Sends a connection, with a permit of `to`, to it. If that has died, the connection waits for another, from
+    /// `now` on.
+    pub(crate) fn hand_off(
+        &self,
+        envelope: Envelope<S>,
+        from: usize,
+        to: usize,
+        now: impl FnOnce() -> Instant,
+    ) {
         let sent = self.mailboxes[to].try_send(Parcel::HandedOff { envelope, from });
         if let Err(unsent) = sent {
-            self.bury(to, [unsent.into_inner()], now);
+            self.bury(to, [unsent.into_inner()], now());
         }
     }
 
@@ -125,27 +142,19 @@ impl<S: Socket> PostOffice<S> {
     }
 }
 
-/// The lines, for who does not know what waits in them.
+/// The lines, for those who look after them from outside, and do not know what waits in them.
 pub(crate) trait Lines: Send + Sync {
-    /// Sets the limit of a worker.
-    fn set_limit(&self, worker: usize, limit: u32);
     /// Ends the wait of all whose deadline has passed.
     fn expire(&self, now: Instant);
     /// When the next deadline passes, at the earliest.
     fn next_deadline(&self) -> Option<Instant>;
     /// Takes out the clients that have left.
     fn remove_gone(&self);
-    /// Turns everybody away, and whoever comes later.
-    fn close(&self);
     /// How many wait, of each worker.
     fn waiting(&self) -> Vec<u64>;
 }
 
 impl<S: Socket> Lines for PostOffice<S> {
-    fn set_limit(&self, worker: usize, limit: u32) {
-        self.line_of(worker).set_limit(worker, limit);
-    }
-
     fn expire(&self, now: Instant) {
         self.lines.iter().for_each(|line| line.expire(now));
     }
@@ -156,10 +165,6 @@ impl<S: Socket> Lines for PostOffice<S> {
 
     fn remove_gone(&self) {
         self.lines.iter().for_each(|line| line.remove_gone(|envelope| envelope.socket.has_left()));
-    }
-
-    fn close(&self) {
-        self.lines.iter().for_each(Exchange::close);
     }
 
     fn waiting(&self) -> Vec<u64> {

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use crate::admission::Asked as Ticket;
+use crate::admission::Ticket;
 use crate::backend::Backend;
 use crate::config::Scope;
 use crate::connection::Connection;

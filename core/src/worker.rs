@@ -26,7 +26,7 @@ use crate::contain::contain;
 use crate::handler::{Handler, WorkerInfo};
 use crate::last_call::{LastCall, PASS, Step};
 use crate::ledger::Refusal;
-use crate::local::{Arrival, Local};
+use crate::local::{Arrival, Greeting, Local};
 use crate::log;
 use crate::mail::{Lines, Parcel, PostOffice};
 use crate::runtime::Runtime;
@@ -209,6 +209,7 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
             return;
         }
         self.phase = Phase::Draining(Box::pin(B::sleep(self.local.settings().grace)));
+        self.local.greeting.set(Greeting::Kick);
         self.backoff = None;
         // Whoever has connected before is still served.
         let mut is_filtered = true;
@@ -239,6 +240,7 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
 
     fn abort(&mut self) {
         self.phase = Phase::Aborting;
+        self.local.greeting.set(Greeting::Abort);
         self.last_call = None;
         self.local.office.close();
         self.local.registry().abort_all();
@@ -277,11 +279,6 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
     fn arrived(&self, arrival: Arrival<B::Socket>) {
         self.local.ledger().received();
         serve(&self.handler, arrival, &self.local);
-        match self.phase {
-            Phase::Serving => {}
-            Phase::Draining(_) => self.local.registry().kick_all(),
-            Phase::Aborting => self.local.registry().abort_all(),
-        }
     }
 
     /// Where workers claim who waits: looks whether somebody does.

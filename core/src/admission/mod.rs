@@ -23,4 +23,4 @@ mod models;
 pub(crate) use exchange::{Exchange, NotParked, Ports};
 pub(crate) use gate::{Gates, Seen};
 pub(crate) use line::{Fate, Place, Waiter};
-pub(crate) use requests::{Asked, Requests};
+pub(crate) use requests::{Requests, Ticket};

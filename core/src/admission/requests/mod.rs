@@ -34,7 +34,7 @@ struct Asking {
 
 /// A place in the line. It must be given up, or polled to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked(usize);
+pub(crate) struct Ticket(usize);
 
 impl Requests {
     pub(crate) fn new(limit: u32) -> Self {
@@ -89,15 +89,15 @@ impl Requests {
     }
 
     /// Lines up.
-    pub(crate) fn ask(&self) -> Asked {
+    pub(crate) fn ask(&self) -> Ticket {
         let mut waiting = self.waiting.borrow_mut();
         let key = waiting.asking.insert(Asking { granted: false, waker: None });
         waiting.line.push_back(key);
-        Asked(key)
+        Ticket(key)
     }
 
     /// Ready when a permit has been granted: it is the caller's then, and the place is gone.
-    pub(crate) fn poll_granted(&self, asked: Asked, cx: &Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_granted(&self, asked: Ticket, cx: &Context<'_>) -> Poll<()> {
         let mut waiting = self.waiting.borrow_mut();
         let asking = &mut waiting.asking[asked.0];
         if asking.granted {
@@ -111,7 +111,7 @@ impl Requests {
     }
 
     /// Leaves the line; a permit that was granted meanwhile is given back.
-    pub(crate) fn give_up(&self, asked: Asked) {
+    pub(crate) fn give_up(&self, asked: Ticket) {
         let mut waiting = self.waiting.borrow_mut();
         if waiting.asking.remove(asked.0).granted {
             drop(waiting);
@@ -149,7 +149,7 @@ mod properties;
 mod tests {
     use super::*;
 
-    fn is_granted(requests: &Requests, asked: Asked) -> bool {
+    fn is_granted(requests: &Requests, asked: Ticket) -> bool {
         requests.poll_granted(asked, &Context::from_waker(Waker::noop())).is_ready()
     }
 

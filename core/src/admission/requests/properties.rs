@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{Asked, Requests};
+use super::{Requests, Ticket};
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -48,7 +48,7 @@ impl Wake for Bell {
 
 /// Somebody who asked.
 struct Asker {
-    ticket: Asked,
+    ticket: Ticket,
     bell: Arc<Bell>,
     has_polled: bool,
 }
