@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use clap::builder::RangedU64ValueParser;
 use corepool::Address;
-use tcp_proxy::serving::{self, ServerArguments};
+use tcp_proxy::serving::{self, RunError, ServerArguments};
 
 use crate::options::{Mode, Options};
 use crate::proxy::RedisProxy;
@@ -31,13 +31,13 @@ pub struct Arguments {
     #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_535))]
     connections: Option<usize>,
     /// Milliseconds that a request may wait for an upstream connection.
-    #[arg(long, default_value_t = 5000, value_parser = milliseconds())]
+    #[arg(long, default_value_t = 5000, value_parser = serving::milliseconds())]
     acquire_timeout_ms: u64,
     /// Milliseconds without a byte from an upstream that owes a reply, or a client in the middle of a request.
-    #[arg(long, default_value_t = 30_000, value_parser = milliseconds())]
+    #[arg(long, default_value_t = 30_000, value_parser = serving::milliseconds())]
     stall_timeout_ms: u64,
     /// Milliseconds that an upstream connection is kept which nobody needs.
-    #[arg(long, default_value_t = 60_000, value_parser = milliseconds())]
+    #[arg(long, default_value_t = 60_000, value_parser = serving::milliseconds())]
     idle_timeout_ms: u64,
     /// Shared mode: replies that an upstream connection may owe at a time.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
@@ -57,22 +57,6 @@ pub struct Arguments {
     /// The longest inline command, in bytes.
     #[arg(long, default_value_t = Limits::REQUESTS.line_max)]
     inline_max: u32,
-}
-
-fn milliseconds() -> RangedU64ValueParser {
-    RangedU64ValueParser::new().range(1..=86_400_000)
-}
-
-/// Why the proxy did not run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The upstream is no address, or its name has none.
-    #[error(transparent)]
-    Upstream(#[from] io::Error),
-    /// The server did not start.
-    #[error(transparent)]
-    Server(#[from] corepool::Error),
 }
 
 impl Arguments {

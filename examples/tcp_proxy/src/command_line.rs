@@ -1,14 +1,13 @@
 //! The program's arguments.
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
 
 use crate::proxy::{Options, SharedTotals, TcpProxy, Totals};
-use crate::serving::{self, ServerArguments};
+use crate::serving::{self, RunError, ServerArguments};
 use crate::upstreams;
 
 /// Passes TCP connections on to upstreams in turn, until SIGTERM or SIGINT.
@@ -21,23 +20,11 @@ pub struct Arguments {
     #[arg(long, required = true)]
     upstream: Vec<String>,
     /// Milliseconds that connecting to one upstream may take, before the next is tried.
-    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    #[arg(long, default_value_t = 5000, value_parser = serving::milliseconds())]
     connect_timeout_ms: u64,
     /// Milliseconds that a connection may go without a byte in either direction.
-    #[arg(long, default_value_t = 3_600_000, value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    #[arg(long, default_value_t = 3_600_000, value_parser = serving::milliseconds())]
     idle_timeout_ms: u64,
-}
-
-/// Why the proxy did not run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// An upstream is no address, or its name has none.
-    #[error(transparent)]
-    Upstream(#[from] io::Error),
-    /// The server did not start.
-    #[error(transparent)]
-    Server(#[from] corepool::Error),
 }
 
 impl Arguments {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use corepool::{AnyHandler, Choice, Error, Placement, Server, WorkerInfo};
 use tracing_subscriber::filter::{EnvFilter, LevelFilter};
 
@@ -53,6 +54,23 @@ impl ServerArguments {
         say(&running.join());
         Ok(())
     }
+}
+
+/// Why the proxy did not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// An upstream is no address, or its name has none.
+    #[error(transparent)]
+    Upstream(#[from] io::Error),
+    /// The server did not start.
+    #[error(transparent)]
+    Server(#[from] Error),
+}
+
+/// A parser of a time in milliseconds: some, and a day at the most.
+pub fn milliseconds() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(1..=86_400_000)
 }
 
 /// Logs to the standard error, what `RUST_LOG` asks for, or else what is worth to know.
