@@ -18,6 +18,7 @@ use corepool_lab::workload::{Closes, Direction, Kind, Mix, Service, WorkloadOpti
 
 use crate::commands::calibrate::CalibrateArguments;
 use crate::commands::compare::CompareArguments;
+use crate::commands::cross_check::CrossCheckArguments;
 use crate::commands::doctor::DoctorArguments;
 use crate::commands::report::ReportArguments;
 use crate::commands::run::RunArguments;
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Compare(CompareArguments),
     /// Try how often a difference is claimed where there is none, and found where there is one
     Calibrate(CalibrateArguments),
+    /// Load a server with wrk and with the lab in turn, and look whether they see the same
+    CrossCheck(CrossCheckArguments),
     /// Look whether this machine is fit to measure on and to serve from; ends with 0 or 2
     Doctor(DoctorArguments),
     /// Load any echo server

@@ -14,6 +14,7 @@
 //! | [`figures`] | what is compared, with names and units |
 //! | [`statistics`] | from pairs to intervals and verdicts; pure |
 //! | [`calibration`] | whether all this can be trusted on this machine |
+//! | [`cross_check`] | whether `wrk` sees the same rates |
 //! | [`doctor`] | whether the machine is fit for it |
 //! | [`environment`] | the machine and the software a result belongs to |
 //! | [`experiment`] | plans as files, their rows, results that survive an interruption |
@@ -28,6 +29,7 @@ pub mod accounting;
 pub mod calibration;
 pub mod comparison;
 pub mod cores;
+pub mod cross_check;
 pub mod descriptors;
 pub mod doctor;
 pub mod environment;

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => commands::report::show(&arguments),
         Command::Compare(arguments) => commands::compare::compare(&arguments),
         Command::Calibrate(arguments) => commands::calibrate::calibrate(&arguments),
+        Command::CrossCheck(arguments) => commands::cross_check::cross_check(&arguments),
         Command::Doctor(arguments) => match commands::doctor::doctor(&arguments) {
             Ok(status) => return status,
             Err(failure) => Err(failure),

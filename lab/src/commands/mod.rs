@@ -3,6 +3,7 @@
 pub(crate) mod ab;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
+pub(crate) mod cross_check;
 pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod report;
