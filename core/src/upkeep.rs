@@ -45,6 +45,16 @@ impl Upkeep {
         self.each(|tended| tended.close());
     }
 
+    /// Calls `look` at every sweep, with the worker's coarse clock, until what this returns is dropped: for whoever
+    /// looks over something now and then. A timer would do it as well, and make every wait of the runtime dearer for as
+    /// long as it is pending.
+    #[must_use = "nothing is called any more once it is dropped"]
+    pub fn at_sweeps(&self, look: impl Fn(Instant) + 'static) -> AtSweeps {
+        let looking: Rc<dyn Tended> = Rc::new(Looking(look));
+        self.add(Rc::downgrade(&looking));
+        AtSweeps(looking)
+    }
+
     /// Adds something, until it is dropped.
     pub(crate) fn add(&self, tended: Weak<dyn Tended>) {
         let mut list = self.inner.tended.borrow_mut();
@@ -80,6 +90,25 @@ impl fmt::Debug for Upkeep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Upkeep").field("tended", &self.inner.tended.borrow().len()).finish_non_exhaustive()
     }
+}
+
+/// What [`Upkeep::at_sweeps`] calls is called for as long as this is kept.
+pub struct AtSweeps(#[expect(dead_code, reason = "it is kept alive")] Rc<dyn Tended>);
+
+impl fmt::Debug for AtSweeps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AtSweeps").finish_non_exhaustive()
+    }
+}
+
+struct Looking<F>(F);
+
+impl<F: Fn(Instant)> Tended for Looking<F> {
+    fn sweep(self: Rc<Self>, now: Instant) {
+        (self.0)(now);
+    }
+
+    fn close(&self) {}
 }
 
 #[cfg(test)]
@@ -121,5 +150,21 @@ mod tests {
         drop(kept);
         upkeep.sweep(Instant::now());
         assert!(upkeep.is_empty() && count.get() == 0);
+    }
+
+    #[test]
+    fn a_look_is_called_at_every_sweep_until_it_is_dropped() {
+        let upkeep = Upkeep::new(0, |_count| {});
+        let (looks, begun) = (Rc::new(Cell::new(0)), Instant::now());
+        let counted = Rc::clone(&looks);
+        let at_sweeps = upkeep.at_sweeps(move |now| {
+            assert_eq!(now, begun);
+            counted.set(counted.get() + 1);
+        });
+        upkeep.sweep(begun);
+        upkeep.sweep(begun);
+        drop(at_sweeps);
+        upkeep.sweep(begun);
+        assert_eq!(looks.get(), 2);
     }
 }

@@ -67,7 +67,7 @@ impl RedisProxy {
         let options = Rc::clone(&self.options);
         let core = Rc::new(Core {
             upstreams: upstream::pool(&options, &self.info)?,
-            watchdog: Watchdog::start::<B>(options.stall_timeout),
+            watchdog: Watchdog::new(&self.info, options.stall_timeout),
             tally: self.tally.clone(),
             options,
         });

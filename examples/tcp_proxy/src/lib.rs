@@ -2,7 +2,7 @@
 //!
 //! * [`proxy`]: the handler, one value on each worker. [`upstreams`]: whose turn it is.
 //! * [`relay()`]: bytes both ways between two connections, with half close and backpressure.
-//! * [`watchdog`]: who has made no progress for too long; one timer for all connections of a core.
+//! * [`watchdog`]: who has made no progress for too long; no timer, the worker's sweep looks.
 //! * [`command_line`]: the program's arguments. [`serving`]: what every proxy's `main` does.
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! The handler: one upstream connection for each client, for as long as either has something to say.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -46,8 +46,7 @@ pub type SharedTotals = Arc<Mutex<Totals>>;
 #[derive(Debug)]
 pub struct TcpProxy {
     upstreams: Upstreams,
-    idle_timeout: Duration,
-    watchdog: OnceCell<Watchdog>,
+    watchdog: Watchdog,
     totals: Cell<Totals>,
     shared: SharedTotals,
 }
@@ -59,8 +58,7 @@ impl TcpProxy {
         let connector = Connector::new().deadline(options.connect_timeout);
         Self {
             upstreams: Upstreams::new(options.upstreams.clone(), worker.index, connector),
-            idle_timeout: options.idle_timeout,
-            watchdog: OnceCell::new(),
+            watchdog: Watchdog::new(worker, options.idle_timeout),
             totals: Cell::default(),
             shared: Arc::clone(totals),
         }
@@ -86,7 +84,7 @@ impl<B: Backend> Handler<B> for TcpProxy {
                 return Err(io::Error::new(io::ErrorKind::NotConnected, error));
             }
         };
-        let watched = self.watchdog.get_or_init(|| Watchdog::start::<B>(self.idle_timeout)).watch();
+        let watched = self.watchdog.watch();
         let relayed = relay(&mut client, &mut upstream, Some(&watched)).await;
         self.count(|totals| match &relayed {
             Ok(_) => &mut totals.relayed,

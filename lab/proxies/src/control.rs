@@ -3,6 +3,9 @@
 //!
 //! It has what every request needs and nothing else: no window, no limits on memory, no deadlines, no replacement of
 //! an upstream that dies, no care for commands that bind.
+//!
+//! Its worker has a thread of its own, beside the main one, as in every server with a thread for each core. In a process
+//! of one thread system calls are cheaper: the kernel need not count who uses a descriptor.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,6 +15,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::thread;
 
 use redis_proxy::command::Commands;
 use redis_proxy::resp::{Limits, Replies};
@@ -24,6 +28,11 @@ const BUFFER: usize = 20 * 1024;
 
 /// Serves for ever.
 pub(crate) fn run(listen: SocketAddr, upstream: SocketAddr, connections: usize) -> io::Result<()> {
+    let worker = thread::Builder::new().spawn(move || work(listen, upstream, connections))?;
+    worker.join().unwrap_or_else(|_panicked| Err(io::Error::other("the worker has panicked")))
+}
+
+fn work(listen: SocketAddr, upstream: SocketAddr, connections: usize) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build_local(Default::default())?;
     runtime.block_on(async {
         let mut links = Vec::new();
@@ -184,7 +193,6 @@ fn deal_out(link: &Link, replies: &mut Replies, chunk: &[u8]) -> io::Result<()> 
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::thread;
 
     use super::*;
     use crate::contenders::free_address;
