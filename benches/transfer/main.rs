@@ -15,7 +15,7 @@ use corepool::Backend;
 use corepool::backend::{Compio, Monoio, Tokio};
 use corepool_core::cores::CoreId;
 
-use crate::estimate::Estimate;
+use crate::wake::{Core, Wake};
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
@@ -53,14 +53,20 @@ fn main() {
 
 fn parts<B: Backend>(scale: Scale, cores: Cores) {
     let name = B::NAME;
-    let wake = wake::of_a_sleeper::<B>(scale, cores);
-    println!("{name:>7} wake of a sleeper: {} us, of which the sender pays {} us", wake.both, wake.sender);
+    let [_idle, busy] = [(Core::Idle, "an idle"), (Core::Busy, "a busy")].map(|(core, what)| {
+        let Wake { both, sender } = wake::of_a_sleeper::<B>(scale, cores, core);
+        println!(
+            "{name:>7} wake of a sleeper on {what} core: {both} us, of which the sender pays {sender} us"
+        );
+        both
+    });
+    let shares = load::batches_per_connection::<B>(scale);
+    println!("{name:>7} under load: at most {shares} wakes for each transfer");
     let attach = attach::at_home_and_away::<B>(scale, cores);
     println!("{name:>7} attach: at home {} us, away {} us", attach.home, attach.away);
     println!("{name:>7} attach, away more than at home: {} us", attach.difference);
     println!("{name:>7} attach to close, away more than at home: {} us", attach.whole_difference);
-    let shares = load::batches_per_connection::<B>(scale);
-    println!("{name:>7} under load: at most {shares} wakes for each transfer");
-    let parts = [wake.both.times(shares), attach.difference];
-    println!("{name:>7} sum of the parts: {} us", parts.iter().fold(wake::mailbox(scale), Estimate::plus));
+    let wakes = busy.times(shares); // under load no core is idle
+    let sum = wakes.plus(&wake::mailbox(scale)).plus(&attach.difference);
+    println!("{name:>7} wakes of a transfer under load: {wakes} us; with mailbox and attach: {sum} us");
 }

@@ -2,7 +2,7 @@
 
 use std::hint;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,11 +40,35 @@ pub(crate) struct Wake {
     pub(crate) sender: Estimate,
 }
 
+/// What the core of the sleeper does meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Core {
+    /// Nothing: it has to be woken, too. So a server that has little to do finds it.
+    Idle,
+    /// It runs another thread: a client, under load.
+    Busy,
+}
+
 /// Long enough for a worker that has nothing to do to fall asleep.
 const UNTIL_ASLEEP: Duration = Duration::from_micros(100);
 
 /// Hands parcels, one at a time, to a worker that sleeps.
-pub(crate) fn of_a_sleeper<B: Backend>(scale: Scale, cores: Cores) -> Wake {
+pub(crate) fn of_a_sleeper<B: Backend>(scale: Scale, cores: Cores, core: Core) -> Wake {
+    let over = AtomicBool::new(core == Core::Idle);
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            core_affinity::set_for_current(core_affinity::CoreId { id: cores.other.0 });
+            while !over.load(Ordering::Relaxed) {
+                hint::spin_loop();
+            }
+        });
+        let wake = of_a_sleeper_there::<B>(scale, cores);
+        over.store(true, Ordering::Relaxed);
+        wake
+    })
+}
+
+fn of_a_sleeper_there<B: Backend>(scale: Scale, cores: Cores) -> Wake {
     let (way, mailbox) = way();
     let used = Arc::new(Used::default());
     let worker = {

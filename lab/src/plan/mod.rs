@@ -255,6 +255,7 @@ const SLICE_SECONDS: RangeInclusive<f64> = 0.01..=60.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::{Kind, WorkloadOptions};
 
     fn plan(change: impl FnOnce(&mut PlanOptions)) -> Result<Plan, PlanError> {
         let systems = ["epoll", "tokio-raw"].map(str::to_owned).to_vec();
@@ -316,6 +317,24 @@ mod tests {
             let error = plan(|options| options.statistics.slice_seconds = wrong).unwrap_err();
             assert!(error.to_string().starts_with("--slice is "), "{error}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_a_number_or_finds_itself_and_not_both() {
+        let both = |options: &mut PlanOptions| {
+            options.servers.limit = Some(8);
+            options.servers.admission = Some("adaptive:8..64".parse().unwrap());
+        };
+        assert!(plan(both).unwrap_err().to_string().contains("--limit and --admission"));
+        let found = plan(|options| {
+            options.workload = WorkloadOptions::of(Kind::Saturation);
+            options.servers.admission = Some("unlimited".parse().unwrap());
+            options.servers.scope = Some("request".to_owned());
+        });
+        let serve = found.unwrap().serve;
+        assert_eq!((serve.limit, serve.scope), (None, Scope::Request));
+        let error = plan(|options| options.servers.scope = Some("client".to_owned())).unwrap_err();
+        assert_eq!(error.to_string(), "--scope: \"client\" is no scope: connection and request are");
     }
 
     #[test]
