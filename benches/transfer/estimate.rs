@@ -25,6 +25,11 @@ impl Estimate {
         Self { low: self.low + other.low, median: self.median + other.median, high: self.high + other.high }
     }
 
+    /// The lesser of two bounds.
+    pub(crate) fn least(self, other: Self) -> Self {
+        if other.median < self.median { other } else { self }
+    }
+
     /// One as often as the other says; neither is negative.
     pub(crate) fn times(self, other: Self) -> Self {
         Self { low: self.low * other.low, median: self.median * other.median, high: self.high * other.high }

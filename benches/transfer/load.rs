@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use corepool::{Backend, Connection, Handler, Placement, Server};
+use procfs::process::Process;
 use socket2::SockRef;
 
 use crate::Scale;
@@ -28,34 +29,51 @@ impl<B: Backend> Handler<B> for Echo {
     }
 }
 
-/// How often a worker has found something in its mailbox, for each connection that was in it. It is woken at most so
-/// often: a worker that is awake looks without being woken.
-pub(crate) fn batches_per_connection<B: Backend>(scale: Scale) -> Estimate {
+/// What happens for each connection that is handed over under load.
+#[derive(Debug)]
+pub(crate) struct Load {
+    /// How often its worker finds something in its mailbox. It is woken for that at most so often: one that is awake
+    /// looks without being woken.
+    pub(crate) batches: Estimate,
+    /// How often a worker sleeps, whatever wakes it.
+    pub(crate) sleeps: Estimate,
+}
+
+pub(crate) fn of_clients_that_come_and_go<B: Backend>(scale: Scale) -> Load {
     let server = Server::new().listen("127.0.0.1:0").workers(WORKERS).limit(1024).backend(B::NAME);
     let server = server.placement(Placement::AlwaysOther).start(|_worker| Echo).expect("a server");
     let handle = server.handle();
     let (address, over) = (handle.addresses()[0], AtomicBool::new(false));
-    let shares = thread::scope(|threads| {
+    let (batches, sleeps) = thread::scope(|threads| {
         for _ in 0..CLIENTS {
             threads.spawn(|| while !over.load(Ordering::Relaxed) && come_and_go(address).is_ok() {});
         }
         let look = || {
             let stats = handle.stats();
-            (stats.total(|counts| counts.batches), stats.total(|counts| counts.received))
+            [stats.total(|counts| counts.batches), sleeps(), stats.total(|counts| counts.received)]
         };
-        let share = |_| {
+        let shares = |_| {
             let before = look();
             thread::sleep(Duration::from_millis(scale.load_ms));
             let after = look();
-            (after.0 - before.0) as f64 / (after.1 - before.1).max(1) as f64
+            let [batches, sleeps, received] = [0, 1, 2].map(|figure| (after[figure] - before[figure]) as f64);
+            (batches / received.max(1.0), sleeps / received.max(1.0))
         };
-        let shares = (0..scale.samples.min(SAMPLES_MAX)).map(share).collect();
+        let shares = (0..scale.samples.min(SAMPLES_MAX)).map(shares).unzip::<_, _, Vec<_>, Vec<_>>();
         over.store(true, Ordering::Relaxed);
         shares
     });
     handle.abort();
     server.join();
-    Estimate::of(shares)
+    Load { batches: Estimate::of(batches), sleeps: Estimate::of(sleeps) }
+}
+
+/// How often the workers of this process have gone to sleep so far.
+fn sleeps() -> u64 {
+    let tasks = Process::myself().and_then(|process| process.tasks()).expect("procfs");
+    let statuses = tasks.filter_map(|task| task.ok()?.status().ok());
+    let workers = statuses.filter(|status| status.name.starts_with("corepool-"));
+    workers.filter_map(|status| status.voluntary_ctxt_switches).sum()
 }
 
 fn come_and_go(address: SocketAddr) -> io::Result<()> {

@@ -15,6 +15,7 @@ use corepool::Backend;
 use corepool::backend::{Compio, Monoio, Tokio};
 use corepool_core::cores::CoreId;
 
+use crate::load::Load;
 use crate::wake::{Core, Wake};
 
 /// How much is measured.
@@ -60,13 +61,15 @@ fn parts<B: Backend>(scale: Scale, cores: Cores) {
         );
         both
     });
-    let shares = load::batches_per_connection::<B>(scale);
-    println!("{name:>7} under load: at most {shares} wakes for each transfer");
+    let Load { batches, sleeps } = load::of_clients_that_come_and_go::<B>(scale);
+    println!(
+        "{name:>7} under load, for each transfer: {batches} looks that find it, {sleeps} sleeps of a worker"
+    );
     let attach = attach::at_home_and_away::<B>(scale, cores);
     println!("{name:>7} attach: at home {} us, away {} us", attach.home, attach.away);
     println!("{name:>7} attach, away more than at home: {} us", attach.difference);
     println!("{name:>7} attach to close, away more than at home: {} us", attach.whole_difference);
-    let wakes = busy.times(shares); // under load no core is idle
+    let wakes = busy.times(batches.least(sleeps)); // under load no core is idle
     let sum = wakes.plus(&wake::mailbox(scale)).plus(&attach.difference);
     println!("{name:>7} wakes of a transfer under load: {wakes} us; with mailbox and attach: {sum} us");
 }

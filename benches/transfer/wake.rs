@@ -49,8 +49,8 @@ pub(crate) enum Core {
     Busy,
 }
 
-/// Long enough for a worker that has nothing to do to fall asleep.
-const UNTIL_ASLEEP: Duration = Duration::from_micros(100);
+/// Long enough for a worker that has nothing to do to fall asleep. The sender stays awake, as one under load does.
+const UNTIL_ASLEEP: Duration = Duration::from_micros(60);
 
 /// Hands parcels, one at a time, to a worker that sleeps.
 pub(crate) fn of_a_sleeper<B: Backend>(scale: Scale, cores: Cores, core: Core) -> Wake {
@@ -107,7 +107,10 @@ fn sample(way: &Way<Cargo>, used: &Used, wakes: usize) -> (f64, f64) {
     let clock_ns = clock_ns();
     let mut sender_ns = 0;
     for _ in 0..wakes {
-        thread::sleep(UNTIL_ASLEEP);
+        let asleep_at = Instant::now() + UNTIL_ASLEEP;
+        while Instant::now() < asleep_at {
+            hint::spin_loop();
+        }
         let received = used.received.load(Ordering::Acquire);
         let begun = thread_cpu_ns();
         way.hand_over(Cargo::default());
