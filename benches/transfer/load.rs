@@ -46,7 +46,10 @@ pub(crate) fn of_clients_that_come_and_go<B: Backend>(scale: Scale) -> Load {
     let (address, over) = (handle.addresses()[0], AtomicBool::new(false));
     let (batches, sleeps) = thread::scope(|threads| {
         for _ in 0..CLIENTS {
-            threads.spawn(|| while !over.load(Ordering::Relaxed) && come_and_go(address).is_ok() {});
+            threads.spawn(|| {
+                let goes_on = || !over.load(Ordering::Relaxed);
+                std::iter::repeat_with(|| come_and_go(address)).take_while(Result::is_ok).all(|_| goes_on())
+            });
         }
         let look = || {
             let stats = handle.stats();
