@@ -155,7 +155,7 @@ fn the_table_names_what_was_compared_and_the_file_gets_the_json() {
 
 #[test]
 fn servers_of_the_lab_may_have_options_of_their_own() {
-    let (a, b) = ("tokio --limit=2 --scope=request", "tokio --admission adaptive:1..64");
+    let (a, b) = ("tokio --limit=2 --scope=request", "tokio --scope request --admission adaptive:1..64");
     let output = ab(a, b, &["--limit=4", "--json=-"]);
     assert!(output.status.success(), "{}", errors(&output));
     let report = json(&output);
