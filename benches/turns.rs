@@ -21,17 +21,18 @@ struct Work(Duration);
 
 impl<B: Backend> Handler<B> for Work {
     async fn serve(&self, mut conn: Connection<B>) -> io::Result<()> {
-        while let Some(_request) = conn.request().await? {
+        while let Some(request) = conn.request().await? {
             let worker = u8::try_from(conn.worker()).unwrap_or(u8::MAX);
-            if let Some(chunk) = conn.recv().await? {
-                if !self.0.is_zero() {
-                    B::sleep(self.0).await;
-                }
-                let mut reply = conn.buffer();
-                reply.extend_from_slice(&chunk);
-                reply.extend_from_slice(&[worker]);
-                conn.send(reply).await?;
+            let Some(chunk) = conn.recv().await? else { break };
+            if !self.0.is_zero() {
+                B::sleep(self.0).await;
             }
+            let mut reply = conn.buffer();
+            reply.extend_from_slice(&chunk);
+            reply.extend_from_slice(&[worker]);
+            let sent = conn.send(reply);
+            drop(request); // its work is done; to wait for the kernel needs no permit
+            sent.await?;
         }
         Ok(())
     }

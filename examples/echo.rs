@@ -37,10 +37,11 @@ impl<B: Backend> Handler<B> for Echo {
 }
 
 async fn serve_requests<B: Backend>(mut conn: Connection<B>) -> io::Result<()> {
-    while let Some(_request) = conn.request().await? {
-        if let Some(chunk) = conn.recv().await? {
-            conn.send(chunk).await?;
-        }
+    while let Some(request) = conn.request().await? {
+        let Some(chunk) = conn.recv().await? else { break };
+        let sent = conn.send(chunk);
+        drop(request); // the permit is for the work; a client that does not read holds none
+        sent.await?;
     }
     Ok(())
 }

@@ -161,6 +161,8 @@ counters! {
     returned,
     /// Received, from other workers or from the queue.
     received,
+    /// How often this worker found something in its mailbox: it was woken for what others sent at most so often.
+    batches,
     /// The runtime could not take the socket.
     attach_failed,
     /// A handler was started.
@@ -237,6 +239,11 @@ impl Ledger {
     /// A connection in transit to this worker has arrived.
     pub(crate) fn received(&self) {
         self.received.add_one();
+    }
+
+    /// Something was found in the mailbox. It may be a connection, or several, or none.
+    pub(crate) fn found_mail(&self) {
+        self.batches.add_one();
     }
 
     pub(crate) fn attach_failed(&self) {

@@ -22,6 +22,29 @@ use crate::local::Local;
 use crate::overflow::{Situation, Subject, Verdict};
 
 /// A request that is being served. Dropping it ends the request, and gives its permit back.
+///
+/// A permit is for the work. That the kernel takes the reply need not be waited for with one: a send begins with its
+/// call, so the request may end before the send does. Then a client that does not read holds no permit either, and on
+/// `io_uring`, where a send ends a turn of the loop later, few permits serve as many requests as many do.
+///
+/// ```
+/// use std::io;
+/// use corepool_core::{Backend, Connection, Handler};
+///
+/// struct Echo;
+///
+/// impl<B: Backend> Handler<B> for Echo {
+///     async fn serve(&self, mut conn: Connection<B>) -> io::Result<()> {
+///         while let Some(request) = conn.request().await? {
+///             let Some(chunk) = conn.recv().await? else { break };
+///             let sent = conn.send(chunk);
+///             drop(request);
+///             sent.await?;
+///         }
+///         Ok(())
+///     }
+/// }
+/// ```
 #[must_use = "the request ends when it is dropped"]
 pub struct Request<B: Backend> {
     local: Rc<Local<B>>,
@@ -33,6 +56,9 @@ pub struct Request<B: Backend> {
 impl<B: Backend> Connection<B> {
     /// Waits for the next request: until its first byte has arrived, and a permit of this worker is free. `None`
     /// when the peer has finished, or the server drains.
+    ///
+    /// The request ends when what this returns is dropped: best when the reply has begun, before it is flushed, as
+    /// [`Request`] shows.
     ///
     /// Under `Scope::Connection` there is nothing to wait for but the byte, so that one handler serves both. Of the
     /// requests that wait for a permit, the first 256 of a worker may hold what has arrived, in a receive buffer; the

@@ -247,10 +247,13 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
     }
 
     fn receive(&mut self, cx: &mut Context<'_>) {
-        for _ in 0..BURST_MAX {
+        for opened in 0..BURST_MAX {
             let Poll::Ready(Some(parcel)) = self.mailbox.as_mut().poll_next(cx) else {
                 return self.claim();
             };
+            if opened == 0 {
+                self.local.ledger().found_mail();
+            }
             self.open(parcel);
         }
         cx.waker().wake_by_ref();

@@ -4,12 +4,14 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use clap::{Args, Parser, Subcommand};
+use corepool::Scope;
 use corepool_lab::cores::Cores;
 use corepool_lab::generator::Slo;
 use corepool_lab::load::LoadOptions;
 use corepool_lab::placement::Mode;
 use corepool_lab::plan::{PlanOptions, StatisticsOptions};
 use corepool_lab::serve::ServeOptions;
+use corepool_lab::serve::admitted::Admitted;
 use corepool_lab::serve::registry;
 use corepool_lab::serve::served_by::ServedBy;
 use corepool_lab::serve::when_full::WhenFull;
@@ -60,8 +62,9 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = systems())]
 pub(crate) struct AbArguments {
-    /// The servers: A, B, and more that are compared with A too; names of the lab, or commands of
-    /// your own, which find their address in LAB_ADDR or in place of {addr}
+    /// The servers: A, B, and more that are compared with A too; names of the lab, with options of
+    /// `serve` if you like ("tokio --limit=8"), or commands of your own, which find their address in
+    /// LAB_ADDR or in place of {addr}
     #[arg(value_name = "SERVER")]
     servers: Vec<String>,
     /// The server that the others are compared with, as the first SERVER
@@ -141,7 +144,7 @@ pub(crate) struct LoadArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = systems())]
+#[command(after_help = systems(), args_override_self = true)]
 pub(crate) struct ServeArguments {
     /// The server
     pub(crate) name: String,
@@ -222,8 +225,14 @@ struct Workers {
     #[arg(long, value_name = "N", default_value_t = 1)]
     workers: usize,
     /// Connections that a worker of the framework serves at a time
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", overrides_with = "admission")]
     limit: Option<u32>,
+    /// What sets that limit instead: adaptive:LEAST..MOST, unlimited
+    #[arg(long, value_name = "HOW", overrides_with = "limit")]
+    admission: Option<Admitted>,
+    /// What a permit of the framework is for: connection, request [default: connection]
+    #[arg(long, value_name = "WHAT")]
+    scope: Option<Scope>,
     /// Where the framework puts a connection: local-first, even, round-robin, always-other, shared-queue, none
     #[arg(long, value_name = "POLICY")]
     placement: Option<ServedBy>,
@@ -239,6 +248,8 @@ impl AbArguments {
         options.workload = self.traffic.options();
         options.servers.workers = self.workers.workers;
         options.servers.limit = self.workers.limit;
+        options.servers.admission = self.workers.admission;
+        options.servers.scope = self.workers.scope.map(|scope| scope.to_string());
         options.servers.overflow = self.workers.overflow;
         options.servers.policy = self.workers.placement.map(|policy| policy.to_string());
         options.placement.mode = self.mode;
@@ -283,6 +294,8 @@ impl ServeArguments {
         options.service = self.service;
         options.workers = self.workers.workers;
         options.limit = self.workers.limit;
+        options.admission = self.workers.admission;
+        options.scope = self.workers.scope.unwrap_or_default();
         options.placement = self.workers.placement;
         options.overflow = self.workers.overflow;
         if let Some(cores) = &self.cores {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::accounting::{self, AccountingError, Counted, Counters, Usage};
+use crate::serve::subject::Subject;
 use crate::serve::{Ready, ServeOptions};
 
 /// A running server; it is killed when this is dropped.
@@ -177,6 +178,11 @@ pub enum ServerError {
 }
 
 fn arguments(name: &str, options: &ServeOptions) -> Vec<String> {
+    // What a server of ours is told besides its name comes last: it is meant for that one, and goes first.
+    let (name, its_own) = match Subject::is_command(name) {
+        true => (name, Vec::new()),
+        false => split(name),
+    };
     let mut arguments = vec!["serve".to_owned(), name.to_owned()];
     let mut option = |name: &str, value: Option<String>| {
         arguments.extend(value.map(|value| format!("--{name}={value}")));
@@ -187,9 +193,18 @@ fn arguments(name: &str, options: &ServeOptions) -> Vec<String> {
     let cores = &options.cores;
     option("cores", (!cores.is_empty()).then(|| cores.to_string()));
     option("limit", options.limit.map(|limit| limit.to_string()));
+    option("admission", options.admission.map(|admitted| admitted.to_string()));
+    option("scope", Some(options.scope.to_string()));
     option("overflow", options.overflow.map(|policy| policy.to_string()));
     option("placement", options.placement.map(|policy| policy.to_string()));
+    arguments.extend(its_own);
     arguments
+}
+
+/// The name of a server of ours, and the options after it.
+fn split(name: &str) -> (&str, Vec<String>) {
+    let mut words = name.split_whitespace();
+    (words.next().unwrap_or(name), words.map(str::to_owned).collect())
 }
 
 /// Its ready line; nothing if it ends or says anything else instead.

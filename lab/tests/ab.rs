@@ -154,6 +154,19 @@ fn the_table_names_what_was_compared_and_the_file_gets_the_json() {
 }
 
 #[test]
+fn servers_of_the_lab_may_have_options_of_their_own() {
+    let (a, b) = ("tokio --limit=2 --scope=request", "tokio --scope request --admission adaptive:1..64");
+    let output = ab(a, b, &["--limit=4", "--json=-"]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let report = json(&output);
+    assert_eq!((&report["a"]["name"], &report["b"]["name"]), (&json!(a), &json!(b)));
+    assert_eq!(report["b"]["driver"], "epoll");
+    let output = ab("tokio", "tokio --limit=none", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(errors(&output).contains("--limit"), "{}", errors(&output));
+}
+
+#[test]
 fn clients_on_the_core_of_the_server_are_told_loudly() {
     let output = ab("epoll", "epoll", &["--server-cores=0", "--client-cores=0"]);
     let table = String::from_utf8(output.stdout).unwrap();
@@ -174,6 +187,8 @@ fn what_cannot_be_done_is_named_and_ends_with_2() {
         (vec!["serve", "epoll", "--workers=1000"], "--workers is 1000"),
         (vec!["serve", "nginx"], "compio-raw-multishot"),
         (vec!["serve", "epoll", "--placement=near"], "always-other"),
+        (vec!["serve", "epoll", "--scope=client"], "connection and request are"),
+        (vec!["serve", "epoll", "--admission=adaptive:9..8"], "adaptive:LEAST..MOST"),
     ] {
         let output = lab(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

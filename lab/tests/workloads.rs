@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use corepool::Scope;
 use corepool_lab::generator::{Faults, Fleet};
 use corepool_lab::serve::ServeOptions;
 use corepool_lab::serve::registry::systems;
@@ -28,12 +29,17 @@ fn start(name: &str, workload: &Workload) -> Server {
 }
 
 fn start_with(name: &str, workload: &Workload, overflow: Option<WhenFull>) -> Server {
+    let mut options = options(workload);
+    options.overflow = overflow;
+    Server::start(LAB.as_ref(), name, &options).unwrap()
+}
+
+fn options(workload: &Workload) -> ServeOptions {
     let mut options = ServeOptions::default();
     options.service = workload.service();
     options.workers = 2;
     options.limit = workload.limit(2);
-    options.overflow = overflow;
-    Server::start(LAB.as_ref(), name, &options).unwrap()
+    options
 }
 
 /// A few of each workload, small.
@@ -80,6 +86,25 @@ fn every_server_takes_every_workload() {
                 assert!(tally.requests + tally.unsent > 0, "{} {workload:?}", system.name);
             }
             assert_eq!(fleet.take_faults(), Faults::default(), "{} {workload:?}", system.name);
+        }
+    }
+}
+
+#[test]
+fn the_framework_takes_every_workload_with_permits_for_requests() {
+    for workload in workloads() {
+        for name in ["tokio", "compio", "monoio"] {
+            for admission in ["adaptive:1..8", "unlimited"] {
+                let mut options = options(&workload);
+                (options.scope, options.limit) = (Scope::Request, None);
+                options.admission = Some(admission.parse().unwrap());
+                let server = Server::start(LAB.as_ref(), name, &options).unwrap();
+                let mut fleet = Fleet::connect(server.address(), &workload).unwrap();
+                let tally = fleet.run(SLICE / 3).unwrap();
+                assert!(tally.requests + tally.unsent > 0, "{name} {admission} {workload:?}");
+                assert_eq!((tally.waiting, tally.refused), (0, 0), "{name} {admission} {workload:?}");
+                assert_eq!(fleet.take_faults(), Faults::default(), "{name} {admission} {workload:?}");
+            }
         }
     }
 }

@@ -86,9 +86,9 @@ impl Admission for Unlimited {
 /// A limit that finds itself, between two fixed bounds, from the delay that load adds to serving.
 ///
 /// While permits are held about as long as at the lowest load seen, work does not queue behind a permit, and
-/// the limit grows by one (additively) whenever it was reached. When they are held longer than `tolerance` times
-/// that, work waits for the core or for something behind it, and the limit shrinks by a tenth
-/// (multiplicatively). Every 64 periods the limit is halved for one period, and how long permits are held then
+/// the limit grows whenever it was reached: it doubles until work has queued for the first time, and from then on it
+/// grows by its square root. When permits are held longer than `tolerance` times that, work waits for the core or for
+/// something behind it, and the limit shrinks by a tenth. So it is there within seconds, and stays near. Every 64 periods the limit is halved for one period, and how long permits are held then
 /// is the new measure: so that a change of the work is followed, and constant load does not pass for none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
@@ -134,7 +134,13 @@ impl Admission for Adaptive {
     }
 
     fn controller(&self) -> Option<Box<dyn Controller>> {
-        Some(Box::new(Climber { bounds: *self, unloaded: None, periods: 0, probed_from: None }))
+        Some(Box::new(Climber {
+            bounds: *self,
+            unloaded: None,
+            has_queued: false,
+            periods: 0,
+            probed_from: None,
+        }))
     }
 }
 
@@ -144,6 +150,8 @@ struct Climber {
     bounds: Adaptive,
     /// How long a permit is held when nothing queues.
     unloaded: Option<Duration>,
+    /// Work has queued before: the limit is known about, and steps are small.
+    has_queued: bool,
     periods: u32,
     /// The limit to go back to, in a period of low load.
     probed_from: Option<u32>,
@@ -172,12 +180,14 @@ impl Controller for Climber {
         let unloaded = self.unloaded.map_or(observed.mean_service, |known| known.min(observed.mean_service));
         self.unloaded = Some(unloaded);
         let next = if observed.mean_service > unloaded.mul_f64(tolerance) {
+            self.has_queued = true;
             // Truncated on purpose: a small limit shrinks, too.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a u32")]
             let shrunk = (f64::from(observed.limit) * SHRINK) as u32;
             shrunk
         } else if observed.peak >= observed.limit {
-            observed.limit.saturating_add(1)
+            let step = if self.has_queued { observed.limit.isqrt() } else { observed.limit };
+            observed.limit.saturating_add(step)
         } else {
             observed.limit
         };
@@ -209,6 +219,18 @@ mod tests {
         assert!((60..=120).contains(&limit), "{limit} for 40 at a time, tolerance 2");
         let lower = settle(&mut *controller, limit, 10);
         assert!((10..=60).contains(&lower), "{lower} for 10 at a time");
+    }
+
+    #[test]
+    fn it_is_where_it_shall_be_within_seconds_and_then_takes_small_steps() {
+        let mut controller = Adaptive::between(8, 512).controller().expect("it adapts");
+        let climb = |controller: &mut dyn Controller, from, periods| {
+            (0..periods).fold(from, |limit, _| controller.adjust(&serve(limit, 300)))
+        };
+        assert_eq!(climb(&mut *controller, 8, 6), 512, "six periods are 2.4 s");
+        let slow = Observed::new(512, 512, 1000, Duration::from_millis(10));
+        assert_eq!(controller.adjust(&slow), 460);
+        assert_eq!(climb(&mut *controller, 100, 1), 110, "it has overshot once, and doubles no more");
     }
 
     #[test]

@@ -8,11 +8,14 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use corepool::Scope;
+
 use crate::cores::Cores;
 use crate::descriptors::{self, DescriptorError};
 use crate::generator::Slo;
 use crate::placement::{Placement, PlacementError, Topology, check_allowed};
 use crate::serve::ServeOptions;
+use crate::serve::admitted::Admitted;
 use crate::serve::registry::UnknownSystem;
 use crate::serve::served_by::ServedBy;
 use crate::serve::subject::Subject;
@@ -78,11 +81,14 @@ impl Plan {
         if statistics.slo.is_some() {
             workload.check_search()?;
         }
+        one_limit(servers.limit, servers.admission)?;
         let limit = servers.limit.map(|limit| within("--limit", limit, LIMIT)).transpose()?;
         let serve = ServeOptions {
             workers,
             cores: placement.server_cores.clone(),
-            limit: limit.or_else(|| workload.limit(workers)),
+            limit: limit.or_else(|| workload.limit(workers).filter(|_| servers.admission.is_none())),
+            admission: servers.admission,
+            scope: servers.scope.as_deref().map(scope).transpose()?.unwrap_or_default(),
             service: workload.service(),
             overflow: servers.overflow,
             placement: servers.policy.as_deref().map(policy).transpose()?,
@@ -152,6 +158,17 @@ pub fn check_serve(options: &ServeOptions) -> Result<(), PlanError> {
         within("--limit", limit, LIMIT)?;
     }
     Ok(check_allowed("--cores", &options.cores, &Cores::allowed()?)?)
+}
+
+fn one_limit(limit: Option<u32>, admission: Option<Admitted>) -> Result<(), PlanError> {
+    match (limit, admission) {
+        (Some(_), Some(_)) => Err(PlanError::Policy("--limit and --admission are one too many".to_owned())),
+        _ => Ok(()),
+    }
+}
+
+fn scope(text: &str) -> Result<Scope, PlanError> {
+    text.parse().map_err(|error| PlanError::Policy(format!("--scope: {error}")))
 }
 
 fn policy(text: &str) -> Result<ServedBy, PlanError> {
@@ -238,6 +255,7 @@ const SLICE_SECONDS: RangeInclusive<f64> = 0.01..=60.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::{Kind, WorkloadOptions};
 
     fn plan(change: impl FnOnce(&mut PlanOptions)) -> Result<Plan, PlanError> {
         let systems = ["epoll", "tokio-raw"].map(str::to_owned).to_vec();
@@ -299,6 +317,24 @@ mod tests {
             let error = plan(|options| options.statistics.slice_seconds = wrong).unwrap_err();
             assert!(error.to_string().starts_with("--slice is "), "{error}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_a_number_or_finds_itself_and_not_both() {
+        let both = |options: &mut PlanOptions| {
+            options.servers.limit = Some(8);
+            options.servers.admission = Some("adaptive:8..64".parse().unwrap());
+        };
+        assert!(plan(both).unwrap_err().to_string().contains("--limit and --admission"));
+        let found = plan(|options| {
+            options.workload = WorkloadOptions::of(Kind::Saturation);
+            options.servers.admission = Some("unlimited".parse().unwrap());
+            options.servers.scope = Some("request".to_owned());
+        });
+        let serve = found.unwrap().serve;
+        assert_eq!((serve.limit, serve.scope), (None, Scope::Request));
+        let error = plan(|options| options.servers.scope = Some("client".to_owned())).unwrap_err();
+        assert_eq!(error.to_string(), "--scope: \"client\" is no scope: connection and request are");
     }
 
     #[test]

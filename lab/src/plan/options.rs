@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cores::Cores;
 use crate::generator::Slo;
 use crate::placement::{Mode, Wanted};
+use crate::serve::admitted::Admitted;
 use crate::serve::when_full::WhenFull;
 use crate::statistics::Precision;
 use crate::workload::WorkloadOptions;
@@ -42,6 +43,12 @@ pub struct ServerOptions {
     /// How many connections a worker of the framework serves at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
+    /// What sets that limit, if it is no number: `adaptive:8..512`, `unlimited`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admission: Option<Admitted>,
+    /// What a permit of the framework is for: `connection` or `request`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
     /// Where the framework puts a new connection, such as `even`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
@@ -96,7 +103,7 @@ pub struct StatisticsOptions {
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { workers: 1, limit: None, policy: None, overflow: None }
+        Self { workers: 1, limit: None, admission: None, scope: None, policy: None, overflow: None }
     }
 }
 

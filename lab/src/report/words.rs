@@ -61,6 +61,8 @@ fn parameters(plan: &PlanOptions) -> Vec<(&'static str, String)> {
         ("path", workload.path.clone()),
         ("rate", workload.rate.map(|rate| format!("{rate}/s"))),
         ("limit", servers.limit.map(|limit| limit.to_string())),
+        ("admission", servers.admission.map(|admitted| admitted.to_string())),
+        ("scope", servers.scope.clone()),
         ("policy", servers.policy.clone()),
         ("overflow", servers.overflow.map(|policy| policy.to_string())),
     ];

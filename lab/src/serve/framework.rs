@@ -1,4 +1,4 @@
-//! `tokio`, `compio`, `monoio`: the framework with one and the same handler, on the
+//! `tokio`, `compio`, `monoio`: the framework with one and the same of the `handlers`, on the
 //! backend of that name, and with other knobs of a runtime.
 
 use std::io;
@@ -7,52 +7,15 @@ use std::sync::mpsc::Sender;
 use std::thread;
 
 use corepool::backend::Compio;
-use corepool::{Backend, Config, Connection, Error, Handler, Server};
+use corepool::{Backend, Config, Error, Server};
 use corepool_core::Server as Running;
 
-use super::session::{Action, Script};
+use super::handlers::{Echo, Scripted};
+use super::session::Script;
 use super::{ServeOptions, Stop};
 
 /// The knobs of a compio backend.
 type CompioConfig = <Compio as Backend>::Config;
-
-/// The handler of an echo is written as a user would write it.
-struct Echo;
-
-impl<B: Backend> Handler<B> for Echo {
-    async fn serve(&self, mut connection: Connection<B>) -> io::Result<()> {
-        while let Some(chunk) = connection.recv().await? {
-            connection.send(chunk).await?;
-        }
-        Ok(())
-    }
-}
-
-/// The handler of everything else.
-struct Scripted(Script);
-
-impl<B: Backend> Handler<B> for Scripted {
-    async fn serve(&self, mut connection: Connection<B>) -> io::Result<()> {
-        let mut session = self.0.session();
-        while let Some(chunk) = connection.recv().await? {
-            session.receive(&chunk);
-            let mut chunk = Some(chunk);
-            while let Some(action) = session.next() {
-                match (action, &mut chunk) {
-                    (Action::Echo, chunk) => {
-                        if let Some(chunk) = chunk.take() {
-                            connection.send(chunk).await?;
-                        }
-                    }
-                    (Action::Send(bytes), _) => connection.send(bytes).await?,
-                    (Action::Wait(time), _) => B::sleep(time).await,
-                    (Action::Close, _) => return Ok(()),
-                }
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Starts the framework on `backend`, which must run on `driver`.
 pub(super) fn start(
@@ -62,10 +25,10 @@ pub(super) fn start(
     driver: &str,
 ) -> io::Result<Vec<SocketAddr>> {
     let server = Server::new().config(config(options)).backend(backend);
-    let script = Script::new(options.service);
+    let (script, scope) = (Script::new(options.service), options.scope);
     let started = match script.is_echo() {
-        true => server.start(|_worker| Echo),
-        false => server.start(move |_worker| Scripted(script)),
+        true => server.start(move |_worker| Echo(scope)),
+        false => server.start(move |_worker| Scripted(script, scope)),
     };
     watch(started, stop, driver)
 }
@@ -77,12 +40,12 @@ pub(super) fn start_compio(
     change: fn(&mut CompioConfig),
 ) -> io::Result<Vec<SocketAddr>> {
     let server = Server::new().config(config(options));
-    let script = Script::new(options.service);
+    let (script, scope) = (Script::new(options.service), options.scope);
     let mut runtime = CompioConfig::default();
     change(&mut runtime);
     let started = match script.is_echo() {
-        true => server.start_on::<Compio, _>(&runtime, |_worker| Echo),
-        false => server.start_on::<Compio, _>(&runtime, move |_worker| Scripted(script)),
+        true => server.start_on::<Compio, _>(&runtime, move |_worker| Echo(scope)),
+        false => server.start_on::<Compio, _>(&runtime, move |_worker| Scripted(script, scope)),
     };
     watch(started, stop, "io_uring")
 }
@@ -121,7 +84,8 @@ fn config(options: &ServeOptions) -> Config {
             (0..options.workers).filter_map(|worker| options.cores.wrapping(worker)).collect::<Vec<_>>(),
         ),
     };
-    config = options.limit.into_iter().fold(config, Config::limit);
+    config = options.limit.into_iter().fold(config.scope(options.scope), Config::limit);
+    config = options.admission.into_iter().fold(config, |config, admitted| admitted.apply(config));
     config = options.placement.into_iter().fold(config, |config, served_by| served_by.apply(config));
     options.overflow.into_iter().fold(config, |config, policy| policy.apply(config))
 }

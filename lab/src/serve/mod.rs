@@ -5,17 +5,19 @@
 //! instead, a `command` included; one file per server has its loop;
 //! `workers` gives the hand-written ones their pinned threads and listeners;
 //! `session` is what all of them do with what they receive, and `wire` how
-//! the runtimes by hand do it; [`when_full`] names what the framework does beyond
-//! its limit. Starting such a process from the lab and ending it is [`crate::servers`].
+//! the runtimes by hand do it; [`admitted`], [`served_by`] and [`when_full`] name what
+//! sets the framework's limit, who serves, and what happens beyond it. Starting such a process from the lab and ending it is [`crate::servers`].
 //!
 //! A process that serves says so in one line of JSON on its standard output,
 //! and ends as soon as its standard input does, so that it never outlives the
 //! lab, however the lab ends.
 
+pub mod admitted;
 mod command;
 mod compio_raw;
 mod epoll;
 mod framework;
+mod handlers;
 mod heavy;
 mod monoio_raw;
 pub mod registry;
@@ -33,10 +35,12 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{self, Sender};
 
+use corepool::Scope;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use self::admitted::Admitted;
 use self::command::Running;
 use self::served_by::ServedBy;
 use self::subject::Subject;
@@ -64,6 +68,11 @@ pub struct ServeOptions {
     /// How many connections a worker of the framework serves at a time; the
     /// servers by hand know no limit.
     pub limit: Option<u32>,
+    /// What sets that limit, if it is no number.
+    pub admission: Option<Admitted>,
+    /// What a permit of the framework is for. With [`Scope::Request`] its handlers take
+    /// one for whatever they receive at once; the default is a connection.
+    pub scope: Scope,
     /// Where the framework puts a new connection; the servers by hand leave it
     /// where it was accepted.
     pub placement: Option<ServedBy>,
@@ -80,6 +89,8 @@ impl Default for ServeOptions {
             workers: 1,
             cores: Cores::from_iter([]),
             limit: None,
+            admission: None,
+            scope: Scope::Connection,
             placement: None,
             overflow: None,
         }

@@ -1,4 +1,4 @@
-//! What a user names as a server: one of the lab's, or a command of their own.
+//! What a user names as a server: one of the lab's, with options or without, or a command of their own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,8 +12,9 @@ use super::registry::{self, UnknownSystem};
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub struct Subject {
-    /// Its name in the [`registry`], or a command line. Whatever has a space, a
-    /// slash or a brace in it is a command line.
+    /// Its name in the [`registry`], with options of `serve` of its own if there are
+    /// any, or a command line. Whatever else has a space, a slash or a brace in it is
+    /// a command line.
     pub name: String,
     /// What drives its sockets; nobody knows that of a command.
     pub driver: &'static str,
@@ -23,7 +24,15 @@ impl Subject {
     /// Whether that text is a command line.
     #[must_use]
     pub fn is_command(text: &str) -> bool {
-        text.contains(|letter: char| letter.is_whitespace() || matches!(letter, '/' | '{'))
+        let is_line = text.contains(|letter: char| letter.is_whitespace() || matches!(letter, '/' | '{'));
+        is_line && !Self::is_with_options(text)
+    }
+
+    /// Whether that text is a server of the lab and options of it.
+    fn is_with_options(text: &str) -> bool {
+        let mut words = text.split_whitespace();
+        let is_ours = words.next().is_some_and(|name| registry::find(name).is_ok());
+        is_ours && words.next().is_some_and(|option| option.starts_with("--"))
     }
 }
 
@@ -33,7 +42,7 @@ impl FromStr for Subject {
     fn from_str(text: &str) -> Result<Self, UnknownSystem> {
         let driver = match Self::is_command(text) {
             true => COMMAND_DRIVER,
-            false => registry::find(text)?.driver,
+            false => registry::find(text.split_whitespace().next().unwrap_or(text))?.driver,
         };
         Ok(Self { name: text.to_owned(), driver })
     }
@@ -72,6 +81,8 @@ mod tests {
         for command in ["redis-server --port {port}", "./server", "serve{addr}"] {
             assert_eq!(command.parse::<Subject>().unwrap().driver, "unknown");
         }
+        assert_eq!("tokio --limit=8 --scope request".parse::<Subject>().unwrap().driver, "epoll");
+        assert_eq!("tokio {port}".parse::<Subject>().unwrap().driver, "unknown");
         assert!("nginx".parse::<Subject>().is_err());
     }
 }

@@ -312,6 +312,7 @@ list! {
         a_request_that_waits_too_long_is_refused,
         a_request_may_be_served_over_the_limit,
         requests_that_are_given_up_lose_nothing,
+        a_client_that_does_not_read_holds_no_permit,
         a_limit_that_finds_itself_rises_while_it_is_reached;
     server_streams:
         everything_comes_back_through_borrowed_buffers;

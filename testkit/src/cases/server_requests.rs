@@ -13,7 +13,8 @@ use futures_util::future::{Either, select};
 
 use crate::handlers::Echo;
 use crate::harness::SocketBackend;
-use crate::peer::start;
+use crate::pattern::Pattern;
+use crate::peer::{TOO_MUCH, start};
 use crate::served::{config, serve};
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -197,6 +198,46 @@ pub(super) fn requests_that_are_given_up_lose_nothing<B: SocketBackend>() {
     }
     let stats = server.end();
     assert!(stats.total(|counts| counts.requests_gone) > 0, "{stats:?}");
+}
+
+/// Answers each request, at great length if it is the first and one byte, and gives its permit back when the answer
+/// has begun.
+#[derive(Debug, Clone, Copy)]
+struct Flood;
+
+impl<B: Backend> Handler<B> for Flood {
+    async fn serve(&self, mut connection: Connection<B>) -> io::Result<()> {
+        let mut stream = Pattern::default();
+        while let Some(request) = connection.request().await? {
+            let Some(chunk) = connection.recv().await? else { break };
+            let is_flood = stream.position() == 0 && chunk.len() == 1;
+            let reply = stream.take(if is_flood { TOO_MUCH } else { chunk.len() });
+            let sent = connection.send(reply);
+            drop(request);
+            sent.await?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn a_client_that_does_not_read_holds_no_permit<B: SocketBackend>() {
+    let server = serve::<B, _>(&requests(1, Queue::new(1, LONG)), Flood);
+    let mut slow = server.connect();
+    slow.send(1);
+    slow.wait(); // its reply has begun
+    slow.send(100); // and is served in its turn
+    let mut others = [server.connect(), server.connect()];
+    for _ in 0..20 {
+        others.iter_mut().for_each(|other| other.exchange(100));
+    }
+    let stats = server.stats();
+    assert_eq!(stats.workers[0].requests_taken, 0, "{stats:?}");
+    slow.expect(TOO_MUCH + 100);
+    slow.exchange(5000);
+    slow.half_close();
+    slow.expect_end();
+    drop(others);
+    server.end();
 }
 
 pub(super) fn a_limit_that_finds_itself_rises_while_it_is_reached<B: SocketBackend>() {
