@@ -88,8 +88,9 @@ impl Admission for Unlimited {
 /// While permits are held about as long as at the lowest load seen, work does not queue behind a permit, and
 /// the limit grows whenever it was reached: it doubles until work has queued for the first time, and from then on it
 /// grows by its square root. When permits are held longer than `tolerance` times that, work waits for the core or for
-/// something behind it, and the limit shrinks by a tenth. So it is there within seconds, and stays near. Every 64 periods the limit is halved for one period, and how long permits are held then
-/// is the new measure: so that a change of the work is followed, and constant load does not pass for none.
+/// something behind it, and the limit shrinks by a tenth. So it is there within seconds, and stays near. Every 64
+/// periods the limit is halved for one period, and how long permits are held then is the new measure: so that a change
+/// of the work is followed, and constant load does not pass for none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Adaptive {
