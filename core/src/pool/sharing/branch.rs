@@ -52,11 +52,12 @@ impl<R: Resource> Branch<R> {
         self.desk.signs.offer();
     }
 
-    /// Has nothing to spare. If there are wishes left, somebody else is called, beginning anywhere.
+    /// Has nothing to spare. If there are wishes left, its own or another's, somebody else is called, beginning anywhere.
     pub(crate) fn withdraw(&self, random: f64) {
         self.offers.set(false);
         self.desk.signs.withdraw();
-        if self.search(random, |desk| desk.signs.wants()).is_some() {
+        // One who calls for others may have been called himself.
+        if self.desk.signs.wants() || self.search(random, |desk| desk.signs.wants()).is_some() {
             self.call(random);
         }
     }
