@@ -122,8 +122,7 @@ impl<R: Resource> Builder<R> {
     /// here or the lender needs it. All together they never hold more than the sum of their sizes, but one of them may.
     /// All must be built with the same source. Default: a pool keeps to itself.
     ///
-    /// For few clients with much to do that are spread unevenly; it costs several times as much as an idle resource of
-    /// one's own. Not for `try_get`, which never waits.
+    /// For few clients with much to do that are spread unevenly. Not for `try_get`, which never waits.
     #[must_use]
     pub fn share(mut self, sharing: &Sharing<R>) -> Self
     where

@@ -25,7 +25,7 @@ use super::{Movable, Resource};
 
 pub(crate) use branch::Branch;
 use desk::Desks;
-pub(crate) use parcel::{Debt, Journey, Load, Parcel, Packed, Promise};
+pub(crate) use parcel::{Debt, Journey, Load, Packed, Parcel, Promise};
 
 /// What pools of several cores have in common when they help each other out. Make one before the server, and give it to
 /// the [builder](super::Builder::share) of each worker's pool. Clones are the same.

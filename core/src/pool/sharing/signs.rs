@@ -18,11 +18,7 @@ pub(crate) struct Signs {
 
 impl Signs {
     pub(crate) fn new() -> Self {
-        Self {
-            wishes: AtomicUsize::new(0),
-            offers: AtomicBool::new(false),
-            recalls: AtomicBool::new(false),
-        }
+        Self { wishes: AtomicUsize::new(0), offers: AtomicBool::new(false), recalls: AtomicBool::new(false) }
     }
 
     /// Wants more. Who offers must be looked for next.

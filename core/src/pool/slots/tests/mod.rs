@@ -125,12 +125,10 @@ fn what_nobody_waits_for_is_lent_the_oldest_first_and_then_free_slots() {
     let mut slots = slots(3);
     assert_eq!([slots.ask(), slots.ask()], [Some(Grant::Slot), Some(Grant::Slot)]);
     assert_eq!([slots.put(1, unclaimed), slots.put(2, unclaimed)], [Returned::Idle, Returned::Idle]);
-    assert_eq!([slots.lend(), slots.lend(), slots.lend(), slots.lend()], [
-        Some(Some(1)),
-        Some(Some(2)),
-        Some(None),
-        None
-    ]);
+    assert_eq!(
+        [slots.lend(), slots.lend(), slots.lend(), slots.lend()],
+        [Some(Some(1)), Some(Some(2)), Some(None), None]
+    );
     assert_eq!((slots.ask(), slots.lent()), (None, 3));
     let ticket = wait(&mut slots);
     slots.come_home();

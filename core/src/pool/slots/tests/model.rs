@@ -276,7 +276,10 @@ impl Race {
         assert_eq!(actual, (model.held, model.idle.len(), model.queue.len(), model.closed));
         assert_eq!(Vec::from(slots.idle.clone()), model.idle);
         assert_eq!((slots.lent(), &slots.debts), (model.lent, &model.debts));
-        assert!(slots.borrowed() == 0 || slots.idle() == 0, "it has borrowed what it does not need: {slots:?}");
+        assert!(
+            slots.borrowed() == 0 || slots.idle() == 0,
+            "it has borrowed what it does not need: {slots:?}"
+        );
         if slots.waiting() > 0 {
             assert!(
                 slots.idle() == 0 && slots.held() >= slots.room(),
