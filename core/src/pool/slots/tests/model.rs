@@ -102,6 +102,18 @@ impl Model {
         woken
     }
 
+    /// What is lent to another pool: the oldest, or a free slot.
+    fn lend(&mut self) -> Option<Option<u32>> {
+        let has_room = self.held + self.idle.len() < self.room();
+        let lent = match &self.idle[..] {
+            _ if self.closed || !self.queue.is_empty() => None,
+            [] => has_room.then_some(None),
+            [..] => Some(Some(self.idle.remove(0))),
+        };
+        self.lent += usize::from(lent.is_some());
+        lent
+    }
+
     /// What has no place any more, the oldest first.
     fn surplus(&mut self) -> Vec<u32> {
         let room = if self.closed { 0 } else { self.room().saturating_sub(self.held) };
@@ -169,16 +181,7 @@ impl Race {
                 let expected: Vec<_> = model.idle.drain(..spare).collect();
                 assert_eq!(slots.retire(least, |_| Verdict::GoIfSpare), expected);
             }
-            Operation::Lend => {
-                let has_room = model.held + model.idle.len() < model.room();
-                let expected = match &model.idle[..] {
-                    _ if model.closed || !model.queue.is_empty() => None,
-                    [] => has_room.then_some(None),
-                    [..] => Some(Some(model.idle.remove(0))),
-                };
-                model.lent += usize::from(expected.is_some());
-                assert_eq!(slots.lend(), expected);
-            }
+            Operation::Lend => assert_eq!(slots.lend(), model.lend()),
             Operation::Reclaim(debt) => model.reclaimed = debt,
             Operation::Home(filled) if model.lent > 0 => {
                 model.lent -= 1;
