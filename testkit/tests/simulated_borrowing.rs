@@ -151,7 +151,7 @@ fn users(shared: &Shared, sizes: &[usize], patience: u64) -> Vec<Task<()>> {
 #[test]
 fn whatever_is_done_with_them_no_slot_is_lost_or_made_up() {
     let borrowed = RefCell::new(0);
-    seeds(0..200, World::seed, async |_seed| {
+    seeds(0..500, World::seed, async |_seed| {
         let sizes = some_sizes();
         let shared = Shared::new(&sizes, |it| it.acquire_timeout(PATIENCE));
         let users = users(&shared, &sizes, 200);
