@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::error::InvalidPool;
 use super::hooks::Hooks;
+use super::sharing::{Joining, Sharing};
 use super::stats::Retired;
-use super::{LocalPool, Resource};
+use super::{LocalPool, Movable, Resource};
 use crate::handler::WorkerInfo;
 
 /// The most resources that one core may be given: beyond it, a mistake is more likely than a wish.
@@ -24,6 +25,7 @@ pub struct Builder<R: Resource> {
     pub(crate) lifetime_jitter: f64,
     pub(crate) oldest_first: bool,
     pub(crate) hooks: Hooks<R>,
+    pub(crate) joining: Option<Joining<R>>,
 }
 
 impl<R: Resource> Default for Builder<R> {
@@ -39,6 +41,7 @@ impl<R: Resource> Default for Builder<R> {
             lifetime_jitter: 0.1,
             oldest_first: false,
             hooks: Hooks::default(),
+            joining: None,
         }
     }
 }
@@ -114,6 +117,21 @@ impl<R: Resource> Builder<R> {
         self
     }
 
+    /// Lets the pools of all cores that are given the same `sharing` help each other out: when acquires wait here, and the
+    /// pool of another core has an idle resource or a free slot, that is borrowed, and given back as soon as nobody waits
+    /// here or the lender needs it. All together they never hold more than the sum of their sizes, but one of them may.
+    /// All must be built with the same source. Default: a pool keeps to itself.
+    ///
+    /// For few clients with much to do that are spread unevenly. Not for `try_get`, which never waits.
+    #[must_use]
+    pub fn share(mut self, sharing: &Sharing<R>) -> Self
+    where
+        R: Movable,
+    {
+        self.joining = Some(Joining::new(sharing));
+        self
+    }
+
     /// Calls `hook` with every resource that was made.
     #[must_use]
     pub fn on_create(mut self, hook: impl Fn(&mut R) + 'static) -> Self {
@@ -135,7 +153,8 @@ impl<R: Resource> Builder<R> {
         self
     }
 
-    /// Calls `hook` with every resource that leaves the pool, before it is dropped or taken away, and why.
+    /// Calls `hook` with every resource that leaves the pool, before it is dropped or taken away, and why. Not with those
+    /// that are on their way to another core, nor those lost on it ([`Retired::Moving`]).
     #[must_use]
     pub fn on_retire(mut self, hook: impl Fn(&mut R, Retired) + 'static) -> Self {
         self.hooks.retire = Some(Box::new(hook));
@@ -147,6 +166,9 @@ impl<R: Resource> Builder<R> {
     ///
     /// # Errors
     /// A value is out of range; the error names it.
+    ///
+    /// # Panics
+    /// Outside of the worker's runtime, when something is to be made or [shared](Self::share).
     pub fn build(self, worker: &WorkerInfo, source: R::Source) -> Result<LocalPool<R>, InvalidPool> {
         let max = self.size_for(worker)?;
         self.check(max)?;
@@ -204,6 +226,7 @@ impl<R: Resource> fmt::Debug for Builder<R> {
             .field("max_lifetime", &self.max_lifetime)
             .field("lifetime_jitter", &self.lifetime_jitter)
             .field("oldest_first", &self.oldest_first)
+            .field("shares", &self.joining.is_some())
             .finish_non_exhaustive()
     }
 }

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use super::Resource;
 use super::builder::Builder;
 use super::hooks::{self, Hooks};
-use super::slots::{Grant, Returned, Slots, Ticket};
+use super::sharing::{Branch, Debt};
+use super::slots::{Freed, Grant, Returned, Slots, Ticket};
 use super::stats::{Counters, PoolStats, Retired, bump};
 use crate::contain::contain;
 use crate::handler::WorkerInfo;
@@ -36,14 +37,16 @@ pub(crate) type Tick = u64;
 
 /// What the handles of a pool, its leases and its maintenance share.
 pub(crate) struct Inner<R: Resource> {
-    slots: RefCell<Slots<Item<R>, Waker>>,
+    slots: RefCell<Slots<Item<R>, Waker, Debt<R>>>,
+    /// What it has to do with pools of other cores, if it shares.
+    pub(crate) branch: Option<Branch<R>>,
     pub(crate) source: R::Source,
     pub(crate) hooks: Hooks<R>,
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
     pub(crate) runtime: Runtime,
-    upkeep: Upkeep,
-    begun: Instant,
+    pub(crate) upkeep: Upkeep,
+    pub(crate) begun: Instant,
     /// The time of the last sweep.
     now: Cell<Tick>,
     /// Whoever waits until nothing is held any more.
@@ -71,8 +74,9 @@ impl<R: Resource> Inner<R> {
             max_lifetime: builder.max_lifetime,
             lifetime_jitter: builder.lifetime_jitter,
         };
-        let inner = Rc::new(Self {
+        let inner = Rc::new_cyclic(|pool| Self {
             slots: RefCell::new(Slots::new(max, builder.oldest_first)),
+            branch: builder.joining.map(|joining| Branch::new(joining, pool.clone())),
             source,
             hooks: builder.hooks,
             counters: Counters::default(),
@@ -86,6 +90,7 @@ impl<R: Resource> Inner<R> {
         });
         let tended: std::rc::Weak<Self> = Rc::downgrade(&inner);
         worker.upkeep.add(tended);
+        inner.join();
         inner.maintain();
         inner
     }
@@ -106,9 +111,13 @@ impl<R: Resource> Inner<R> {
 
     /// Joins the queue; `Err` says how many wait already, if they are too many.
     pub(crate) fn wait(&self, waker: Waker) -> Result<Ticket, usize> {
-        let mut slots = self.slots.borrow_mut();
-        let waiting = slots.waiting();
-        if waiting < self.limits.max_waiting { Ok(slots.wait(waker)) } else { Err(waiting) }
+        let waiting = self.slots.borrow().waiting();
+        if waiting >= self.limits.max_waiting {
+            return Err(waiting);
+        }
+        let ticket = self.slots.borrow_mut().wait(waker);
+        self.wish();
+        Ok(ticket)
     }
 
     pub(crate) fn come_for(&self, ticket: Ticket, waker: &Waker) -> Option<Grant<Item<R>>> {
@@ -121,7 +130,7 @@ impl<R: Resource> Inner<R> {
         match granted {
             Some(Grant::Resource(item)) => self.put_unused(item),
             Some(Grant::Slot) => self.free(),
-            Some(Grant::Closed) | None => {}
+            Some(Grant::Closed) | None => self.wish(),
         }
     }
 
@@ -158,10 +167,17 @@ impl<R: Resource> Inner<R> {
     /// As [`put`](Self::put), for one that nobody has used.
     #[inline]
     fn put_unused(&self, item: Item<R>) {
-        let returned = self.slots.borrow_mut().put(item);
+        let returned = self.slots.borrow_mut().put(item, Debt::is_reclaimed);
         match returned {
-            Returned::Idle => {}
-            Returned::Granted(waker) => waker.wake(),
+            Returned::Idle => self.spare(),
+            Returned::Granted(waker) => {
+                waker.wake();
+                self.wish();
+            }
+            Returned::Owed(item, debt) => {
+                self.pay(item, debt);
+                self.tell_if_drained();
+            }
             Returned::Refused(item) => {
                 self.retire(item.resource, Retired::Surplus);
                 self.tell_if_drained();
@@ -171,8 +187,15 @@ impl<R: Resource> Inner<R> {
 
     /// Gives back a slot whose resource is gone.
     pub(crate) fn free(&self) {
-        let woken = self.slots.borrow_mut().free();
-        woken.into_iter().for_each(Waker::wake);
+        let freed = self.slots.borrow_mut().free(Debt::is_reclaimed);
+        match freed {
+            Freed::Nobody => self.spare(),
+            Freed::Granted(waker) => {
+                waker.wake();
+                self.wish();
+            }
+            Freed::Owed(debt) => drop(debt),
+        }
         self.tell_if_drained();
     }
 
@@ -207,6 +230,8 @@ impl<R: Resource> Inner<R> {
         let (surplus, woken) = self.slots.borrow_mut().resize(max);
         woken.into_iter().for_each(Waker::wake);
         surplus.into_iter().for_each(|item| self.retire(item.resource, Retired::Surplus));
+        self.wish();
+        self.spare();
     }
 
     pub(crate) fn retain(&self, mut keep: impl FnMut(&R) -> bool) {
@@ -228,7 +253,9 @@ impl<R: Resource> Inner<R> {
     /// Closes, whatever a resource does when it is dropped.
     pub(crate) fn close_slots(&self) {
         let (idle, woken) = self.slots.borrow_mut().close();
-        woken.into_iter().for_each(Waker::wake);
+        let maintainer = self.maintainer.waker.take();
+        woken.into_iter().chain(maintainer).for_each(Waker::wake);
+        self.recall();
         for item in idle {
             let _panicked = contain(|| self.retire(item.resource, Retired::Surplus));
         }
@@ -236,7 +263,7 @@ impl<R: Resource> Inner<R> {
     }
 
     /// The slots, for the maintenance.
-    pub(crate) fn slots(&self) -> &RefCell<Slots<Item<R>, Waker>> {
+    pub(crate) fn slots(&self) -> &RefCell<Slots<Item<R>, Waker, Debt<R>>> {
         &self.slots
     }
 
@@ -251,8 +278,7 @@ impl<R: Resource> Inner<R> {
 
     /// Whether the pool is closed and nothing is held any more; else `waker` is woken when it is.
     pub(crate) fn is_drained(&self, waker: &Waker) -> bool {
-        let slots = self.slots.borrow();
-        let drained = slots.is_closed() && slots.held() == 0;
+        let drained = self.slots.borrow().is_drained();
         let mut waiting = self.drained.borrow_mut();
         if !drained && !waiting.iter().any(|known| known.will_wake(waker)) {
             waiting.push(waker.clone());
@@ -261,11 +287,8 @@ impl<R: Resource> Inner<R> {
     }
 
     #[cold]
-    fn tell_if_drained(&self) {
-        let drained = {
-            let slots = self.slots.borrow();
-            slots.is_closed() && slots.held() == 0
-        };
+    pub(crate) fn tell_if_drained(&self) {
+        let drained = self.slots.borrow().is_drained();
         if drained {
             self.drained.take().into_iter().for_each(Waker::wake);
         }
@@ -273,12 +296,23 @@ impl<R: Resource> Inner<R> {
 
     pub(crate) fn stats(&self) -> PoolStats {
         let slots = self.slots.borrow();
-        let Counters { created, create_failed, acquired, waited, wait_time, timed_out, retired } =
-            &self.counters;
+        let Counters {
+            created,
+            create_failed,
+            acquired,
+            waited,
+            wait_time,
+            timed_out,
+            given,
+            received,
+            retired,
+        } = &self.counters;
         PoolStats {
             max: slots.max(),
             size: slots.held() + slots.idle(),
             idle: slots.idle(),
+            lent: slots.lent(),
+            borrowed: slots.borrowed(),
             waiting: slots.waiting(),
             created: created.get(),
             create_failed: create_failed.get(),
@@ -286,12 +320,14 @@ impl<R: Resource> Inner<R> {
             waited: waited.get(),
             wait_time: wait_time.get(),
             timed_out: timed_out.get(),
+            given: given.get(),
+            received: received.get(),
             retired: retired.get(),
         }
     }
 }
 
-fn ticks(duration: Duration) -> Tick {
+pub(crate) fn ticks(duration: Duration) -> Tick {
     Tick::try_from(duration.as_millis()).unwrap_or(Tick::MAX)
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Maintainer {
     /// A task is making what is missing; one after the other, so that whoever is connected to sees no herd.
     is_running: Cell<bool>,
     /// Of that task.
-    waker: RefCell<Option<Waker>>,
+    pub(crate) waker: RefCell<Option<Waker>>,
     /// How many are being made for [`min_idle`](super::Builder::min_idle).
     making: Cell<usize>,
     /// How many attempts have failed in a row.
@@ -57,9 +57,7 @@ impl<R: Resource> Tended for Inner<R> {
 
     fn close(&self) {
         self.close_slots();
-        if let Some(waker) = self.maintainer.waker.take() {
-            waker.wake();
-        }
+        self.leave_others();
     }
 }
 
@@ -123,8 +121,7 @@ impl<R: Resource> Inner<R> {
     /// Whether fewer are idle than should be, and there is room for one more.
     pub(crate) fn lacks_idle(&self) -> bool {
         let slots = self.slots().borrow();
-        let has_room = slots.held() + slots.idle() < slots.max() && !slots.is_closed();
-        has_room && slots.idle() + self.maintainer.making.get() < self.limits.min_idle
+        slots.has_room() && slots.idle() + self.maintainer.making.get() < self.limits.min_idle
     }
 }
 

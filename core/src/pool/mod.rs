@@ -2,19 +2,24 @@
 //!
 //! * [`LocalPool`]: the pool; [`Builder`]: its configuration. [`Lease`]: what it lends out.
 //! * [`Resource`]: what a pool can hold. [`Upstream`] makes connections for one.
+//! * [`Sharing`]: pools of several cores that help each other out, with what is [`Movable`]. `borrowing` does it.
 //! * `slots`: who gets what; decides, and does nothing. `inner`: the pool round it. `waiting`: a place in its queue.
 //!   `maintenance`: what it does by itself. `hooks`, `stats`, `error`: what it tells.
 //!
-//! A pool belongs to one worker and never leaves its thread: there is no lock, and no atomic that is written, in it.
+//! A pool belongs to one worker and never leaves its thread: there is no lock, and no atomic that is written, in it. Only
+//! a pool that shares has some, for when it has nothing left, or something again after that.
 //! Time is that of the worker's last sweep, so that an acquire reads no clock.
 
+mod borrowing;
 mod builder;
 mod error;
 mod hooks;
 mod inner;
 mod lease;
 mod maintenance;
+mod movable;
 mod resource;
+mod sharing;
 mod slots;
 mod stats;
 mod upstream;
@@ -27,7 +32,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::handler::WorkerInfo;
-use crate::upkeep::Tended;
 use inner::{Inner, Item, Slot};
 use slots::Grant;
 use stats::bump;
@@ -36,7 +40,9 @@ use waiting::Waiting;
 pub use builder::Builder;
 pub use error::{AcquireError, InvalidPool};
 pub use lease::Lease;
+pub use movable::Movable;
 pub use resource::Resource;
+pub use sharing::Sharing;
 pub use stats::{PoolStats, Retired, RetiredCounts};
 pub use upstream::Upstream;
 
@@ -84,8 +90,8 @@ impl<R: Resource> LocalPool<R> {
         Self { inner: Inner::new(builder, max, worker, source) }
     }
 
-    /// Acquires a resource: an idle one that passes its check, or a new one, or the next that comes back. Who has waited
-    /// longest is served first.
+    /// Acquires a resource: an idle one that passes its check, or a new one, or the next that comes back, or is borrowed
+    /// from another core if this pool [shares](Builder::share). Who has waited longest is served first.
     ///
     /// # Errors
     /// Nothing was to be had within the acquire timeout, too many wait, the pool is closed, or a new one could not be
@@ -165,12 +171,12 @@ impl<R: Resource> LocalPool<R> {
     }
 
     /// Closes the pool: idle resources are dropped, whoever waits is told, and what is lent out is dropped when it comes
-    /// back. The worker does that when it leaves.
+    /// back; what is borrowed from another core goes home then. The worker does that when it leaves.
     pub fn close(&self) {
-        Tended::close(&*self.inner);
+        self.inner.close_slots();
     }
 
-    /// Waits until the pool is closed and everything that was lent out has come back.
+    /// Waits until the pool is closed and everything that was lent out has come back, from other cores as well.
     pub async fn drained(&self) {
         poll_fn(|cx| if self.inner.is_drained(cx.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
     }

@@ -3,14 +3,20 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-/// A pool, at one moment. Of the counts, `created` = `retired.total()` + `size` always holds while nothing is being made.
+/// A pool, at one moment. Of the counts, `created` + `received` = `retired.total()` + `given` + `size` always holds while
+/// nothing is being made or packed; without [sharing](super::Sharing), `received` and `given` are 0. Of pools that share,
+/// `given` and `received` are the same all together, but for what is on its way, or was on its way to a worker that left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// The most resources there may be.
+    /// The most resources there may be; so many more as are borrowed from other cores, and fewer as are lent to them.
     pub max: usize,
-    /// Slots in use: lent out, being made or checked, and idle.
+    /// Slots in use on this core: lent out, being made or checked, and idle.
     pub size: usize,
+    /// Slots that other cores have borrowed.
+    pub lent: usize,
+    /// Slots of other cores that are borrowed.
+    pub borrowed: usize,
     /// Resources that nobody uses.
     pub idle: usize,
     /// Acquires that wait in the queue.
@@ -27,6 +33,10 @@ pub struct PoolStats {
     pub wait_time: Duration,
     /// Acquires that ended with a timeout.
     pub timed_out: u64,
+    /// Resources that were sent to another core, lent or given back.
+    pub given: u64,
+    /// Resources that came from another core, borrowed or given back.
+    pub received: u64,
     /// Resources that left the pool, by reason.
     pub retired: RetiredCounts,
 }
@@ -47,6 +57,8 @@ pub enum Retired {
     Discarded,
     /// The pool has become smaller, or is closed.
     Surplus,
+    /// It could not be sent to another core, or not be taken in there. No hook is called: it is gone by then.
+    Moving,
 }
 
 /// How many resources have left a pool, by reason.
@@ -65,13 +77,15 @@ pub struct RetiredCounts {
     pub discarded: u64,
     /// See [`Retired::Surplus`].
     pub surplus: u64,
+    /// See [`Retired::Moving`].
+    pub moving: u64,
 }
 
 impl RetiredCounts {
     /// All of them.
     pub fn total(&self) -> u64 {
-        let Self { idle, lifetime, check, recycle, discarded, surplus } = self;
-        idle + lifetime + check + recycle + discarded + surplus
+        let Self { idle, lifetime, check, recycle, discarded, surplus, moving } = self;
+        idle + lifetime + check + recycle + discarded + surplus + moving
     }
 
     pub(crate) fn count(&mut self, reason: Retired) {
@@ -82,6 +96,7 @@ impl RetiredCounts {
             Retired::Recycle => &mut self.recycle,
             Retired::Discarded => &mut self.discarded,
             Retired::Surplus => &mut self.surplus,
+            Retired::Moving => &mut self.moving,
         } += 1;
     }
 }
@@ -95,6 +110,8 @@ pub(crate) struct Counters {
     pub(crate) waited: Cell<u64>,
     pub(crate) wait_time: Cell<Duration>,
     pub(crate) timed_out: Cell<u64>,
+    pub(crate) given: Cell<u64>,
+    pub(crate) received: Cell<u64>,
     pub(crate) retired: Cell<RetiredCounts>,
 }
 

@@ -17,6 +17,7 @@ mod kick;
 mod listener;
 mod memory;
 mod pool;
+mod pool_borrowing;
 mod pool_faults;
 mod pool_life;
 mod pool_upstream;
@@ -155,6 +156,11 @@ list! {
         closing_tells_who_waits_and_waits_for_who_has_a_lease,
         of_a_thousand_that_give_up_at_any_moment_nothing_is_lost,
         impossible_sizes_are_named;
+    pool_borrowing:
+        an_idle_connection_of_another_core_is_used_and_goes_home,
+        a_borrower_that_leaves_gives_back_what_it_has,
+        an_acquire_that_is_given_up_costs_the_lender_nothing,
+        all_together_never_have_more_than_the_sum;
     pool_faults:
         an_error_of_creation_comes_to_who_asked,
         a_panic_of_creation_or_a_check,

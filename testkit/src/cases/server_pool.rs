@@ -15,8 +15,8 @@ use crate::peer::{BlackHole, Life, Peer, start};
 use crate::served::{Served, config, serve, serve_with};
 
 /// Sends what a client sends to an echo, over a connection of the pool, and the answer back.
-struct Relay<B: Backend> {
-    pool: LocalPool<Outbound<B>>,
+pub(super) struct Relay<B: Backend> {
+    pub(super) pool: LocalPool<Outbound<B>>,
 }
 
 impl<B: Backend> Handler<B> for Relay<B> {

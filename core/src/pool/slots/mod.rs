@@ -3,16 +3,25 @@
 //! A slot is the right to hold one resource, and there are never more than the pool's size. What comes back goes to who
 //! has waited longest, hand to hand, so that one return wakes one waiter and nobody overtakes. While anybody waits
 //! nothing is idle and no slot is free.
+//!
+//! Slots may be lent to other pools and borrowed from them; a lender has fewer meanwhile, and a borrower more. Only what
+//! nobody waits for is lent. A slot is given back before anybody keeps what he does not need: a borrower has nothing
+//! idle.
 
 use std::collections::{BTreeMap, VecDeque};
 
 /// The place of a waiter in the queue; lower is earlier.
 pub(crate) type Ticket = u64;
 
-/// The slots of a pool of `T`, whose waiters are woken by a `W`.
+/// The slots of a pool of `T`, whose waiters are woken by a `W`, and which owes what it has borrowed to a `D`.
 #[derive(Debug)]
-pub(crate) struct Slots<T, W> {
+pub(crate) struct Slots<T, W, D> {
+    /// How many are its own.
     max: usize,
+    /// How many of them are lent to other pools.
+    lent: usize,
+    /// One for each slot that is borrowed.
+    debts: Vec<D>,
     /// Slots that are held: by a lease, by who makes or checks a resource, or by who was granted one and has not come
     /// for it yet.
     held: usize,
@@ -39,19 +48,35 @@ pub(crate) enum Grant<T> {
 /// What became of a resource that came back.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Returned<T, W> {
+pub(crate) enum Returned<T, W, D> {
     /// It is idle now.
     Idle,
     /// It was granted to a waiter, who must be woken.
     Granted(W),
+    /// It leaves with its slot, to pay a debt.
+    Owed(T, D),
     /// There is no place for it any more. Its slot is free.
     Refused(T),
 }
 
-impl<T, W> Slots<T, W> {
+/// What became of a slot that came back empty.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Freed<W, D> {
+    /// It is free now, or there is no place for it.
+    Nobody,
+    /// It was granted to a waiter, who must be woken.
+    Granted(W),
+    /// It leaves, to pay a debt.
+    Owed(D),
+}
+
+impl<T, W, D> Slots<T, W, D> {
     pub(crate) fn new(max: usize, is_oldest_first: bool) -> Self {
         Self {
             max,
+            lent: 0,
+            debts: Vec::new(),
             held: 0,
             idle: VecDeque::new(),
             is_oldest_first,
@@ -125,11 +150,14 @@ impl<T, W> Slots<T, W> {
         self.granted.remove(&ticket)
     }
 
-    /// A resource comes back, with its slot.
+    /// A resource comes back, with its slot. `is_reclaimed`: the slot of a debt is wanted by its owner.
     #[inline]
-    pub(crate) fn put(&mut self, resource: T) -> Returned<T, W> {
+    pub(crate) fn put(&mut self, resource: T, is_reclaimed: impl Fn(&D) -> bool) -> Returned<T, W, D> {
         self.held -= 1;
-        if self.is_closed || self.len() >= self.max {
+        if let Some(debt) = self.due(is_reclaimed) {
+            return Returned::Owed(resource, debt);
+        }
+        if self.is_closed || self.len() >= self.room() {
             return Returned::Refused(resource);
         }
         if self.queue.is_empty() {
@@ -142,11 +170,43 @@ impl<T, W> Slots<T, W> {
         }
     }
 
-    /// A slot comes back, without a resource; who waits for one must be woken.
-    #[must_use]
-    pub(crate) fn free(&mut self) -> Option<W> {
+    /// A slot comes back, without a resource.
+    pub(crate) fn free(&mut self, is_reclaimed: impl Fn(&D) -> bool) -> Freed<W, D> {
         self.held -= 1;
-        self.grant_free()
+        if let Some(debt) = self.due(is_reclaimed) {
+            return Freed::Owed(debt);
+        }
+        self.grant_free().map_or(Freed::Nobody, Freed::Granted)
+    }
+
+    /// Whether there is something that nobody here waits for: an idle resource or a free slot.
+    pub(crate) fn has_spare(&self) -> bool {
+        !self.is_closed && self.queue.is_empty() && (!self.idle.is_empty() || self.len() < self.room())
+    }
+
+    /// Lends what is to spare to another pool: the resource that came back first, or just a slot.
+    pub(crate) fn lend(&mut self) -> Option<Option<T>> {
+        self.has_spare().then(|| {
+            self.lent += 1;
+            self.idle.pop_front()
+        })
+    }
+
+    /// Borrows a slot, which is held.
+    pub(crate) fn borrow(&mut self, debt: D) {
+        self.debts.push(debt);
+        self.held += 1;
+    }
+
+    /// A slot that was lent has come back, and is held.
+    pub(crate) fn come_home(&mut self) {
+        self.lent = self.lent.saturating_sub(1);
+        self.held += 1;
+    }
+
+    /// Does not wait any more for what is lent.
+    pub(crate) fn write_off(&mut self) {
+        self.lent = 0;
     }
 
     /// Changes how many slots there are: idle resources that have none any more, and who must be woken. Held ones
@@ -154,7 +214,7 @@ impl<T, W> Slots<T, W> {
     #[must_use]
     pub(crate) fn resize(&mut self, max: usize) -> (Vec<T>, Vec<W>) {
         self.max = max;
-        let surplus = self.len().saturating_sub(max).min(self.idle.len());
+        let surplus = self.len().saturating_sub(self.room()).min(self.idle.len());
         let surplus = self.idle.drain(..surplus).collect();
         (surplus, std::iter::from_fn(|| self.grant_free()).collect())
     }
@@ -207,8 +267,45 @@ impl<T, W> Slots<T, W> {
         self.queue.len()
     }
 
+    pub(crate) fn lent(&self) -> usize {
+        self.lent
+    }
+
+    pub(crate) fn borrowed(&self) -> usize {
+        self.debts.len()
+    }
+
+    /// Whether one more could be made.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.is_closed && self.len() < self.room()
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
+    }
+
+    /// Whether it is closed, and has everything back.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.is_closed && self.held == 0 && self.lent == 0
+    }
+
+    /// How many slots there are here.
+    #[inline]
+    fn room(&self) -> usize {
+        (self.max + self.debts.len()).saturating_sub(self.lent)
+    }
+
+    /// The debt that a slot which comes back pays: one whose owner wants it, or any if nobody here does.
+    #[inline]
+    fn due(&mut self, is_reclaimed: impl Fn(&D) -> bool) -> Option<D> {
+        if self.debts.is_empty() { None } else { self.due_of_some(is_reclaimed) }
+    }
+
+    #[cold]
+    fn due_of_some(&mut self, is_reclaimed: impl Fn(&D) -> bool) -> Option<D> {
+        let reclaimed = self.debts.iter().position(is_reclaimed);
+        let due = reclaimed.or_else(|| self.queue.is_empty().then_some(0))?;
+        Some(self.debts.remove(due))
     }
 
     fn len(&self) -> usize {
@@ -221,14 +318,14 @@ impl<T, W> Slots<T, W> {
     }
 
     fn hold_free(&mut self) -> bool {
-        let is_free = self.len() < self.max;
+        let is_free = self.len() < self.room();
         self.held += usize::from(is_free);
         is_free
     }
 
     /// Grants a free slot to who has waited longest, if there are both.
     fn grant_free(&mut self) -> Option<W> {
-        if self.queue.is_empty() || self.len() >= self.max { None } else { self.grant(Grant::Slot) }
+        if self.queue.is_empty() || self.len() >= self.room() { None } else { self.grant(Grant::Slot) }
     }
 
     fn grant(&mut self, grant: Grant<T>) -> Option<W> {

@@ -1,121 +1,10 @@
-//! The slots, by example and against a model that is simpler and slower.
+//! The slots against a model that is simpler and slower.
 
 use std::collections::HashMap;
 
 use proptest::prelude::*;
 
 use super::*;
-
-/// Resources and wakers are numbers.
-type Tested = Slots<u32, Ticket>;
-
-fn slots(max: usize) -> Tested {
-    Slots::new(max, false)
-}
-
-fn resource(grant: Option<Grant<u32>>) -> u32 {
-    match grant {
-        Some(Grant::Resource(resource)) => resource,
-        other => panic!("no resource: {other:?}"),
-    }
-}
-
-/// Joins the queue with its own ticket as the waker.
-fn wait(slots: &mut Tested) -> Ticket {
-    let next = slots.next_ticket;
-    slots.wait(next)
-}
-
-#[test]
-fn the_one_that_came_back_last_is_lent_out_first_unless_the_oldest_shall_be() {
-    for (oldest_first, expected) in [(false, 2), (true, 1)] {
-        let mut slots: Tested = Slots::new(2, oldest_first);
-        assert_eq!([slots.ask(), slots.ask()], [Some(Grant::Slot), Some(Grant::Slot)]);
-        assert_eq!([slots.put(1), slots.put(2)], [Returned::Idle, Returned::Idle]);
-        assert_eq!(resource(slots.ask()), expected);
-    }
-}
-
-#[test]
-fn what_comes_back_goes_to_who_has_waited_longest_and_wakes_nobody_else() {
-    let mut slots = slots(1);
-    assert_eq!(slots.ask(), Some(Grant::Slot));
-    let [first, second] = [(); 2].map(|()| wait(&mut slots));
-    assert_eq!(slots.put(7), Returned::Granted(first));
-    // Nobody overtakes: it is granted, though nobody has come for it.
-    assert_eq!(slots.ask(), None);
-    assert_eq!(slots.come_for(second, || second), None);
-    assert_eq!(slots.come_for(first, || first), Some(Grant::Resource(7)));
-    assert_eq!(slots.put(7), Returned::Granted(second));
-}
-
-#[test]
-fn a_slot_that_comes_back_empty_goes_to_who_has_waited_longest() {
-    let mut slots = slots(1);
-    assert_eq!(slots.ask(), Some(Grant::Slot));
-    let ticket = wait(&mut slots);
-    assert_eq!(slots.free(), Some(ticket));
-    assert_eq!(slots.come_for(ticket, || ticket), Some(Grant::Slot));
-    assert_eq!((slots.held(), slots.free(), slots.held()), (1, None, 0));
-}
-
-#[test]
-fn who_leaves_takes_nothing_along() {
-    let mut slots = slots(1);
-    assert_eq!(slots.ask(), Some(Grant::Slot));
-    let [first, second, third] = [(); 3].map(|()| wait(&mut slots));
-    assert_eq!(slots.leave(second), None);
-    assert_eq!(slots.put(7), Returned::Granted(first));
-    assert_eq!(slots.leave(first), Some(Grant::Resource(7)));
-    assert_eq!(slots.put(7), Returned::Granted(third));
-}
-
-#[test]
-fn a_smaller_size_drops_what_is_idle_now_and_what_is_held_when_it_comes_back() {
-    let mut slots = slots(4);
-    for _ in 0..4 {
-        assert_eq!(slots.ask(), Some(Grant::Slot));
-    }
-    assert_eq!([slots.put(1), slots.put(2)], [Returned::Idle, Returned::Idle]);
-    assert_eq!(slots.resize(3), (vec![1], vec![]));
-    assert_eq!(slots.resize(1), (vec![2], vec![]));
-    assert_eq!(slots.put(3), Returned::Refused(3));
-    assert_eq!(slots.put(4), Returned::Idle);
-    assert_eq!((slots.held(), slots.idle()), (0, 1));
-}
-
-#[test]
-fn a_larger_size_lets_as_many_in_as_there_is_room_for() {
-    let mut slots = slots(1);
-    assert_eq!(slots.ask(), Some(Grant::Slot));
-    let tickets = [(); 3].map(|()| wait(&mut slots));
-    assert_eq!(slots.resize(3), (vec![], vec![tickets[0], tickets[1]]));
-    assert_eq!((slots.held(), slots.waiting()), (3, 1));
-}
-
-#[test]
-fn a_closed_pool_tells_everybody() {
-    let mut slots = slots(2);
-    assert_eq!([slots.ask(), slots.ask()], [Some(Grant::Slot), Some(Grant::Slot)]);
-    let ticket = wait(&mut slots);
-    assert_eq!(slots.close(), (vec![], vec![ticket]));
-    assert_eq!(slots.come_for(ticket, || ticket), Some(Grant::Closed));
-    assert_eq!(slots.ask(), Some(Grant::Closed));
-    assert_eq!(slots.put(1), Returned::Refused(1));
-    assert_eq!((slots.free(), slots.held()), (None, 0));
-}
-
-#[test]
-fn of_those_that_may_go_enough_are_left() {
-    let mut slots = slots(5);
-    for _ in 0..5 {
-        assert_eq!(slots.ask(), Some(Grant::Slot));
-    }
-    assert!((1..=5).all(|resource| slots.put(resource) == Returned::Idle));
-    let judge = |resource: &u32| if *resource == 5 { Verdict::Go } else { Verdict::GoIfSpare };
-    assert_eq!(slots.retire(2, judge), [1, 2, 3, 5]);
-    assert_eq!((slots.idle(), resource(slots.ask())), (1, 4));
-}
 
 /// What is asked of the slots.
 #[derive(Debug, Clone)]
@@ -136,6 +25,14 @@ enum Operation {
     Exchange,
     Resize(usize),
     Retire(usize),
+    /// Another pool wishes for something.
+    Lend,
+    /// A slot that was lent comes back, with a resource or without.
+    Home(bool),
+    /// Another pool lends a slot, with a resource or without.
+    Borrow(u32, bool),
+    /// This pool wants back what it has lent, and no other does.
+    Reclaim(u32),
     Close,
 }
 
@@ -151,6 +48,10 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         1 => Just(Operation::Exchange),
         1 => (1usize..6).prop_map(Operation::Resize),
         1 => (0usize..4).prop_map(Operation::Retire),
+        3 => Just(Operation::Lend),
+        2 => any::<bool>().prop_map(Operation::Home),
+        3 => (0u32..3, any::<bool>()).prop_map(|(debt, filled)| Operation::Borrow(debt, filled)),
+        1 => (0u32..4).prop_map(Operation::Reclaim),
         // Seldom, since nothing happens afterwards.
         1 => prop_oneof![1 => Just(Operation::Close), 20 => Just(Operation::Ask)],
     ];
@@ -161,6 +62,9 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 #[derive(Debug, Default)]
 struct Model {
     max: usize,
+    lent: usize,
+    debts: Vec<u32>,
+    reclaimed: u32,
     held: usize,
     idle: Vec<u32>,
     queue: Vec<Ticket>,
@@ -169,6 +73,17 @@ struct Model {
 }
 
 impl Model {
+    fn room(&self) -> usize {
+        (self.max + self.debts.len()).saturating_sub(self.lent)
+    }
+
+    /// The debt that is paid by what comes back.
+    fn due(&mut self) -> Option<u32> {
+        let reclaimed = self.debts.iter().position(|debt| *debt == self.reclaimed);
+        let any = if self.queue.is_empty() && !self.debts.is_empty() { Some(0) } else { None };
+        reclaimed.or(any).map(|position| self.debts.remove(position))
+    }
+
     /// Serves whoever can be served; gives who must be woken.
     fn settle(&mut self) -> Vec<Ticket> {
         let mut woken = Vec::new();
@@ -176,7 +91,7 @@ impl Model {
             let grant = match self.idle.pop() {
                 _ if self.closed => Grant::Closed,
                 Some(resource) => Grant::Resource(resource),
-                None if self.held < self.max => Grant::Slot,
+                None if self.held < self.room() => Grant::Slot,
                 None => break,
             };
             self.held += usize::from(grant != Grant::Closed);
@@ -187,9 +102,21 @@ impl Model {
         woken
     }
 
+    /// What is lent to another pool: the oldest, or a free slot.
+    fn lend(&mut self) -> Option<Option<u32>> {
+        let has_room = self.held + self.idle.len() < self.room();
+        let lent = match &self.idle[..] {
+            _ if self.closed || !self.queue.is_empty() => None,
+            [] => has_room.then_some(None),
+            [..] => Some(Some(self.idle.remove(0))),
+        };
+        self.lent += usize::from(lent.is_some());
+        lent
+    }
+
     /// What has no place any more, the oldest first.
     fn surplus(&mut self) -> Vec<u32> {
-        let room = if self.closed { 0 } else { self.max.saturating_sub(self.held) };
+        let room = if self.closed { 0 } else { self.room().saturating_sub(self.held) };
         let surplus = self.idle.len().saturating_sub(room);
         self.idle.drain(..surplus).collect()
     }
@@ -206,7 +133,7 @@ struct Race {
 
 impl Race {
     fn new(max: usize) -> Self {
-        let model = Model { max, ..Model::default() };
+        let model = Model { max, reclaimed: u32::MAX, ..Model::default() };
         Self { slots: slots(max), model, next_resource: 0, tickets: Vec::new() }
     }
 
@@ -223,7 +150,7 @@ impl Race {
                 let expected = match model.idle.pop() {
                     Some(resource) => Some(Grant::Resource(resource)),
                     None if model.closed => Some(Grant::Closed),
-                    None => (model.held < model.max).then_some(Grant::Slot),
+                    None => (model.held < model.room()).then_some(Grant::Slot),
                 };
                 model.held += usize::from(matches!(expected, Some(Grant::Resource(_) | Grant::Slot)));
                 let is_refused = expected.is_none();
@@ -240,7 +167,7 @@ impl Race {
                 assert_eq!(slots.ask_idle(), expected);
             }
             Operation::AskSlot => {
-                let expected = !model.closed && model.held + model.idle.len() < model.max;
+                let expected = !model.closed && model.held + model.idle.len() < model.room();
                 model.held += usize::from(expected);
                 assert_eq!(slots.ask_slot(), expected);
             }
@@ -253,6 +180,18 @@ impl Race {
                 let spare = model.idle.len().saturating_sub(least);
                 let expected: Vec<_> = model.idle.drain(..spare).collect();
                 assert_eq!(slots.retire(least, |_| Verdict::GoIfSpare), expected);
+            }
+            Operation::Lend => assert_eq!(slots.lend(), model.lend()),
+            Operation::Reclaim(debt) => model.reclaimed = debt,
+            Operation::Home(filled) if model.lent > 0 => {
+                model.lent -= 1;
+                slots.come_home();
+                self.arrive(filled);
+            }
+            Operation::Borrow(debt, filled) => {
+                model.debts.push(debt);
+                slots.borrow(debt);
+                self.arrive(filled);
             }
             Operation::Close => {
                 model.closed = true;
@@ -268,6 +207,11 @@ impl Race {
             }
             _ => {}
         }
+    }
+
+    fn arrive(&mut self, filled: bool) {
+        self.model.held += 1;
+        self.give_back(if filled { &Operation::Put } else { &Operation::Free });
     }
 
     fn visit(&mut self, ticket: Ticket, leaves: bool) {
@@ -295,6 +239,11 @@ impl Race {
                 self.next_resource += 1;
                 let resource = self.next_resource;
                 model.held -= 1;
+                let reclaimed = model.reclaimed;
+                if let Some(debt) = model.due() {
+                    let expected = Returned::Owed(resource, debt);
+                    return assert_eq!(slots.put(resource, |debt| *debt == reclaimed), expected);
+                }
                 model.idle.push(resource);
                 let expected = match (&model.surplus()[..], &model.settle()[..]) {
                     ([], []) => Returned::Idle,
@@ -302,13 +251,19 @@ impl Race {
                     ([refused], []) => Returned::Refused(*refused),
                     other => panic!("one resource has gone everywhere: {other:?}"),
                 };
-                assert_eq!(slots.put(resource), expected);
+                assert_eq!(slots.put(resource, |debt| *debt == reclaimed), expected);
             }
             Operation::Free => {
                 model.held -= 1;
-                let woken = model.settle();
-                assert!(woken.len() <= 1);
-                assert_eq!(slots.free(), woken.first().copied());
+                let reclaimed = model.reclaimed;
+                let expected = if let Some(debt) = model.due() {
+                    Freed::Owed(debt)
+                } else {
+                    let woken = model.settle();
+                    assert!(woken.len() <= 1);
+                    woken.first().copied().map_or(Freed::Nobody, Freed::Granted)
+                };
+                assert_eq!(slots.free(|debt| *debt == reclaimed), expected);
             }
             _ => {
                 let expected = model.idle.pop();
@@ -323,9 +278,14 @@ impl Race {
         let actual = (slots.held(), slots.idle(), slots.waiting(), slots.is_closed());
         assert_eq!(actual, (model.held, model.idle.len(), model.queue.len(), model.closed));
         assert_eq!(Vec::from(slots.idle.clone()), model.idle);
+        assert_eq!((slots.lent(), &slots.debts), (model.lent, &model.debts));
+        assert!(
+            slots.borrowed() == 0 || slots.idle() == 0,
+            "it has borrowed what it does not need: {slots:?}"
+        );
         if slots.waiting() > 0 {
             assert!(
-                slots.idle() == 0 && slots.held() >= slots.max(),
+                slots.idle() == 0 && slots.held() >= slots.room(),
                 "somebody waits for nothing: {slots:?}"
             );
         }
