@@ -3,13 +3,15 @@
 //! Only rates can be compared, and only where the server sets them: how a generator hands out its requests changes
 //! what each of them costs the server.
 
-use std::process::{Command, Stdio};
+use std::io;
+use std::process::{Command, Output, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::comparison::ComparisonError;
-use crate::cores::pin_current_thread;
+use crate::cores::{Cores, pin_current_thread};
 use crate::generator::{Busy, Clients};
 use crate::plan::{Plan, PlanError, PlanOptions};
 use crate::servers::Server;
@@ -125,8 +127,6 @@ pub fn cross_check(
     let plan = plan(options)?;
     let cores = &plan.placement.client_cores;
     let clients = Clients::start(1, cores, &plan.workload).map_err(ComparisonError::from)?;
-    // wrk inherits where this thread is.
-    cores.wrapping(0).map_or(Ok(()), pin_current_thread).map_err(ComparisonError::from)?;
     let mut restarts = Vec::new();
     for _ in 0..options.restarts {
         restarts.push(restart(options, &plan, &clients, &mut tick)?);
@@ -155,7 +155,7 @@ fn restart(
         for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
             seen[side] = match side {
                 0 => by_lab(&mut server, clients, plan.slice)?,
-                _ => by_wrk(&mut server, options)?,
+                _ => by_wrk(&mut server, options, &plan.placement.client_cores)?,
             };
         }
         tick();
@@ -206,15 +206,15 @@ fn by_lab(server: &mut Server, clients: &Clients, time: Duration) -> Result<Seen
     Ok(Seen { rate, server_busy: Busy::new(&slice, clients.threads(), spent.cpu, 1).server })
 }
 
-fn by_wrk(server: &mut Server, options: &CrossCheckOptions) -> Result<Seen, CrossCheckError> {
+fn by_wrk(server: &mut Server, options: &CrossCheckOptions, cores: &Cores) -> Result<Seen, CrossCheckError> {
     let before = server.usage().map_err(ComparisonError::from)?;
-    let began = Instant::now();
-    let output = Command::new("wrk")
-        .args(["--threads", "1", "--connections", &options.connections.to_string()])
+    let mut wrk = Command::new("wrk");
+    wrk.args(["--threads", "1", "--connections", &options.connections.to_string()])
         .args(["--duration", &format!("{}s", options.slice_seconds)])
         .arg(format!("http://{}/", server.address()))
-        .stdin(Stdio::null())
-        .output()
+        .stdin(Stdio::null());
+    let began = Instant::now();
+    let output = run_on(cores.wrapping(0), &mut wrk)
         .map_err(|error| CrossCheckError::Wrk(format!("{error}; Debian's package wrk has it")))?;
     let elapsed = began.elapsed();
     let spent = server.usage().map_err(ComparisonError::from)?.since(&before);
@@ -222,6 +222,19 @@ fn by_wrk(server: &mut Server, options: &CrossCheckOptions) -> Result<Seen, Cros
     let rate = rate(&said)
         .ok_or_else(|| CrossCheckError::Wrk(format!("{said}{}", String::from_utf8_lossy(&output.stderr))))?;
     Ok(Seen { rate, server_busy: spent.cpu.as_secs_f64() / elapsed.as_secs_f64() })
+}
+
+/// Runs a program to its end on this core: it inherits where the thread is that starts it.
+fn run_on(core: Option<usize>, program: &mut Command) -> io::Result<Output> {
+    thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            core.map_or(Ok(()), pin_current_thread)?;
+            program.output()
+        });
+        running
+            .join()
+            .unwrap_or_else(|_panicked| Err(io::Error::other("the thread that ran it has panicked")))
+    })
 }
 
 /// The requests per second that `wrk` reports, if none went wrong.
