@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use corepool_core::overflow::{Pause, Queue, Reject, ServeAnyway, Then};
-use corepool_core::{Backend, Config, Placement};
+use corepool_core::{Backend, Config, Placement, Stats};
 use corepool_testkit::Task;
 use corepool_testkit::handlers::{Echo, Sleeper};
 use corepool_testkit::sim::{Client, Config as World, Server, Simulated, random, seeds, spawn};
@@ -73,32 +73,31 @@ async fn time_to_end(server: Server) -> Duration {
     Simulated::now() - begun
 }
 
+/// Nine clients connect, and the server is told to end before any worker had a turn.
+async fn everybody_is_served() -> Stats {
+    let server = Server::start(&config(), |_worker| Echo).unwrap();
+    let clients = arrive(server.address(), 9).await;
+    server.handle().shutdown();
+    for client in clients {
+        assert_eq!(client.read_to_end().await.unwrap(), HELLO);
+    }
+    server.join().await
+}
+
 #[test]
 fn whoever_had_connected_before_is_served_whatever_the_policy() {
     seeds(0..100, World::seed, async |_seed| {
-        let server = Server::start(&config(), |_worker| Echo).unwrap();
-        let clients = arrive(server.address(), 9).await;
-        server.handle().shutdown();
-        for client in clients {
-            assert_eq!(client.read_to_end().await.unwrap(), HELLO);
-        }
-        let stats = server.join().await;
+        let stats = everybody_is_served().await;
         assert_eq!(stats.total(|counts| counts.completed), 9);
     });
 }
 
 #[test]
-fn who_had_connected_is_served_although_new_handshakes_cannot_be_kept_out() {
+fn who_had_connected_is_served_although_descriptors_are_short_or_new_handshakes_cannot_be_kept_out() {
+    let short = |seed| World::seed(seed).faulty_accepts();
+    seeds(0..100, short, async |_seed| drop(everybody_is_served().await));
     let unfiltered = |seed| World::seed(seed).unfiltered();
-    seeds(0..50, unfiltered, async |_seed| {
-        let server = Server::start(&config(), |_worker| Echo).unwrap();
-        let clients = arrive(server.address(), 9).await;
-        server.handle().shutdown();
-        for client in clients {
-            assert_eq!(client.read_to_end().await.unwrap(), HELLO);
-        }
-        server.join().await;
-    });
+    seeds(0..50, unfiltered, async |_seed| drop(everybody_is_served().await));
 }
 
 #[test]

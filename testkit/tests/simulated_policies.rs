@@ -2,14 +2,16 @@
 //! who is turned away, and how that is counted.
 #![expect(clippy::unwrap_used, reason = "test code: a failed unwrap is a failed test")]
 
+use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use corepool_core::handoff::{Handoff, Reserved, Room};
-use corepool_core::overflow::{Queue, Reject, ServeAnyway, Then};
+use corepool_core::limit::Adaptive;
+use corepool_core::overflow::{Pause, Queue, Reject, ServeAnyway, Then};
 use corepool_core::{Backend, Config, PerClient, Scope, Stats};
 use corepool_testkit::handlers::{Echo, Sleeper};
-use corepool_testkit::sim::{Client, Config as World, Server, Simulated, seeds};
+use corepool_testkit::sim::{Client, Config as World, Server, Simulated, run, seeds};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -175,6 +177,42 @@ fn a_full_server_that_is_told_to_turn_away_does_so_at_once() {
         assert_eq!((Simulated::now(), stats(server).total(|counts| counts.refused_full)), (begun, 1));
         leave(first).await;
         served(server).await;
+    });
+}
+
+#[test]
+fn a_server_that_pauses_accepts_nobody_while_one_waits() {
+    with_server(&config().overflow(Pause), async |server| {
+        let first = served(server).await;
+        let second = waiting(server).await;
+        let third = hello(server).await;
+        a_moment().await;
+        assert_eq!(stats(server).total(|counts| counts.accepted), 2);
+        leave(first).await;
+        leave(answered(second).await).await;
+        answered(third).await;
+    });
+}
+
+#[test]
+fn a_limit_that_finds_itself_rises_when_it_was_reached() {
+    with_server(&config().admission(Adaptive::between(1, 4)), async |server| {
+        leave(served(server).await).await;
+        let _open = served(server).await;
+        assert_eq!(stats(server).workers[0].limit, 1);
+        Simulated::sleep(Duration::from_millis(500)).await;
+        assert_eq!(stats(server).workers[0].limit, 2);
+        served(server).await;
+    });
+}
+
+#[test]
+#[should_panic(expected = "deadlock: nothing can run, and no timer is set")]
+fn a_server_at_rest_sets_no_timer() {
+    run(&World::seed(1), async || {
+        let server = Server::start(&config(), |_worker| Echo).unwrap();
+        leave(served(&server).await).await;
+        pending::<()>().await;
     });
 }
 
