@@ -2,6 +2,7 @@
 //! who is turned away, and how that is counted.
 #![expect(clippy::unwrap_used, reason = "test code: a failed unwrap is a failed test")]
 
+use std::cell::Cell;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -214,6 +215,25 @@ fn a_server_at_rest_sets_no_timer() {
         leave(served(&server).await).await;
         pending::<()>().await;
     });
+}
+
+#[test]
+fn an_accept_that_fails_is_counted_and_tried_again() {
+    let failures = Cell::new(0);
+    let faulty = |seed| World::seed(seed).faulty_accepts();
+    seeds(0..20, faulty, async |_seed| {
+        let server = Server::start(&config().limit(9), |_worker| Echo).unwrap();
+        for _ in 0..9 {
+            drop(hello(&server).await);
+            Simulated::sleep(Duration::from_secs(1)).await;
+        }
+        let served = stats(&server);
+        assert_eq!(served.total(|counts| counts.accepted), 9);
+        failures.set(failures.get() + served.total(|counts| counts.accept_errors));
+        server.handle().shutdown();
+        server.join().await;
+    });
+    assert_ne!(failures.get(), 0);
 }
 
 /// Places every connection where it is, and panics over every second one.
