@@ -121,6 +121,17 @@ mod tests {
     }
 
     #[test]
+    fn values_out_of_range_are_refused_by_name() {
+        let with =
+            |connections_max, ipv6_prefix_bits| PerClient { connections_max, ipv6_prefix_bits }.check();
+        let refused = |checked: Result<(), StartError>| checked.expect_err("refused").to_string();
+        assert!(refused(with(0, 64)).starts_with("per_client.connections_max is 0"));
+        assert!(refused(with(1, 0)).starts_with("per_client.ipv6_prefix_bits is 0"));
+        assert!(refused(with(1, 129)).starts_with("per_client.ipv6_prefix_bits is 129"));
+        assert!(with(1, 1).is_ok() && with(u32::MAX, 128).is_ok());
+    }
+
+    #[test]
     fn an_ipv6_client_is_its_prefix() {
         let clients = Clients::new(PerClient::new(1));
         let held = clients.enter(peer("2001:db8:0:1::1"));

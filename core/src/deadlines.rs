@@ -215,6 +215,7 @@ mod tests {
         let none = Deadlines::none();
         let other = |second| Some((second, Passed::Other));
         assert_eq!(cut_at(none, |_, _| {}), None);
+        assert_eq!(cut_at(none, |_, look| look.sending = true), None);
         assert_eq!(cut_at(none.life(seconds(9)), |_, look| look.received = true), other(9));
         assert_eq!(cut_at(none.first_byte(seconds(3)), |_, _| {}), other(3));
         assert_eq!(cut_at(none.first_byte(seconds(3)), |second, look| look.received = second == 2), None);

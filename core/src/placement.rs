@@ -4,6 +4,7 @@
 //! A decision takes the permit in the same step, by comparing the count that it was made on; when the count
 //! has moved it is made again. So a burst cannot pile up on one worker that looked empty to everybody.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -91,17 +92,16 @@ fn least(room: &Room<'_>, random: &mut Rng, allowed: impl Fn(usize) -> bool) -> 
     let mut ties = 1;
     let loads = (0..room.workers()).filter(|&worker| allowed(worker)).map(|worker| room.load(worker));
     for load in loads.filter(Load::has_room) {
-        let better = match best {
-            None => true,
-            Some(least) if load.taken() == least.taken() => {
+        let better = match best.map_or(Ordering::Less, |least| load.taken().cmp(&least.taken())) {
+            Ordering::Less => {
+                ties = 1;
+                true
+            }
+            Ordering::Equal => {
                 ties += 1;
                 random.usize(..ties) == 0
             }
-            Some(least) => {
-                let less = load.taken() < least.taken();
-                ties = if less { 1 } else { ties };
-                less
-            }
+            Ordering::Greater => false,
         };
         if better {
             best = Some(load);

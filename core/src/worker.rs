@@ -225,17 +225,25 @@ impl<B: Backend, H: Handler<B>> Worker<B, H> {
         self.sweep = None; // the next one comes sooner
     }
 
-    /// Accepts whatever is queued, and says how many there were.
+    /// Accepts whatever is queued, and says how many there were. Out of descriptors there may be one, which is accepted
+    /// when a connection has ended.
     fn accept_queued(&mut self) -> usize {
-        let mut accepted = 0;
+        let mut found = 0;
         for index in 0..self.listeners.len() {
             for _ in 0..self.local.settings().backlog {
-                let Ok(Some(arrived)) = self.listeners[index].try_accept() else { break };
+                let accepted = self.listeners[index].try_accept();
+                if matches!(accepted, Ok(None)) {
+                    break;
+                }
+                found += 1;
+                let Ok(Some(arrived)) = accepted else {
+                    self.local.ledger().accept_failed();
+                    break;
+                };
                 let _parked = admit(&self.local, &self.handler, arrived, true);
-                accepted += 1;
             }
         }
-        accepted
+        found
     }
 
     fn abort(&mut self) {

@@ -252,14 +252,13 @@ mod tests {
     #[test]
     fn threads_that_take_and_release_never_exceed_the_limit() {
         let gate = Gate::new(3);
-        let holders = AtomicU64::new(0);
+        let (holders, taken) = (AtomicU64::new(0), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let mut taken = 0;
-                    while taken < 10_000 {
+                    for _ in 0..10_000 {
                         if gate.try_take() {
-                            taken += 1;
+                            taken.fetch_add(1, Ordering::Relaxed);
                             assert!(holders.fetch_add(1, Ordering::AcqRel) < 3);
                             holders.fetch_sub(1, Ordering::AcqRel);
                             assert!(gate.try_release());
@@ -268,6 +267,7 @@ mod tests {
                 });
             }
         });
+        assert_ne!(taken.into_inner(), 0, "the first finds room");
         assert_eq!(gate.taken(), 0);
     }
 }

@@ -251,6 +251,42 @@ mod tests {
         assert_eq!(controller.adjust(&Observed::new(10, 10, 0, Duration::ZERO)), 10);
     }
 
+    /// What a limit becomes when permits were held so long, after they were held one millisecond.
+    fn after(limit: u32, peak: u32, held: Duration) -> u32 {
+        let mut controller = Adaptive::between(1, 1000).controller().expect("it adapts");
+        controller.adjust(&Observed::new(limit, limit, 1, Duration::from_millis(1)));
+        controller.adjust(&Observed::new(limit, peak, 1, held))
+    }
+
+    #[test]
+    fn a_limit_that_is_too_high_loses_a_tenth_and_at_least_one() {
+        let too_long = Duration::from_micros(2001);
+        assert_eq!([100, 25, 9, 1].map(|limit| after(limit, limit, too_long)), [90, 22, 8, 1]);
+        assert_eq!(after(100, 100, Duration::from_millis(2)), 200, "as long as is tolerated");
+        assert_eq!(after(100, 101, Duration::from_millis(1)), 200, "some were forced");
+        assert_eq!(after(100, 99, Duration::from_millis(2)), 100);
+    }
+
+    #[test]
+    fn now_and_then_the_limit_is_halved_for_a_period_and_what_is_seen_then_is_the_measure() {
+        let mut controller = Adaptive::between(1, 200).controller().expect("it adapts");
+        let mut adjust =
+            |limit, millis| controller.adjust(&Observed::new(limit, limit, 1, Duration::from_millis(millis)));
+        assert_eq!((1..PROBE_EVERY).fold(1, |limit, _| adjust(limit, 1)), 200);
+        assert_eq!(adjust(200, 1), 100);
+        assert_eq!(adjust(100, 10), 200, "and back");
+        assert_eq!(adjust(200, 15), 200, "work takes longer now");
+        assert_eq!(adjust(200, 21), 180);
+        assert_eq!(adjust(180, 20), 193, "it has queued: by small steps from now on");
+    }
+
+    #[test]
+    fn a_worker_begins_with_the_lowest_limit_or_the_only_one() {
+        let admissions: [&dyn Admission; 3] = [&Fixed(7), &Unlimited, &Adaptive::between(5, 9)];
+        assert_eq!(admissions.map(Admission::first), [7, u32::MAX, 5]);
+        assert_eq!(admissions.map(|admission| admission.controller().is_some()), [false, false, true]);
+    }
+
     #[test]
     fn wrong_bounds_are_refused_by_name() {
         let refused = |adaptive: Adaptive| adaptive.check().expect_err("refused").to_string();
@@ -258,6 +294,8 @@ mod tests {
         assert!(refused(Adaptive::between(6, 5)).starts_with("admission.least is 6"));
         assert!(refused(Adaptive::between(1, 5).tolerance(1.0)).starts_with("admission.tolerance is 1"));
         assert!(refused(Adaptive::between(1, 5).tolerance(f64::NAN)).starts_with("admission.tolerance"));
+        assert!(refused(Adaptive::between(1, 5).tolerance(f64::INFINITY)).starts_with("admission.tolerance"));
+        assert!(Adaptive::between(1, 1).tolerance(1.01).check().is_ok());
         assert!(Fixed(0).check().is_err() && Fixed(1).check().is_ok());
     }
 }

@@ -56,7 +56,11 @@ impl Listener for SimulatedListener {
     }
 
     fn refuse_new(&mut self) -> io::Result<()> {
-        self.queue.as_ref().ok_or(ErrorKind::NotConnected)?.refuse_new();
+        let queue = self.queue.as_ref().ok_or(ErrorKind::NotConnected)?;
+        if !World::filters() {
+            return Err(ErrorKind::Unsupported.into());
+        }
+        queue.refuse_new();
         Ok(())
     }
 

@@ -59,6 +59,8 @@ pub struct Config {
     pub stall_max: Duration,
     /// Whether an accept may fail, now and then, as if there were no descriptor left. Default: none does.
     pub faulty_accepts: bool,
+    /// Whether listeners can keep new handshakes out, as Linux can by a filter. Default: they can.
+    pub filters: bool,
     /// A history longer than this, in virtual time, goes nowhere. Default: an hour.
     pub time_max: Duration,
     /// A history of more steps than this goes nowhere. Default: twenty million.
@@ -73,6 +75,7 @@ impl Default for Config {
             capacity: None,
             stall_max: Duration::ZERO,
             faulty_accepts: false,
+            filters: true,
             time_max: Duration::from_secs(3600),
             steps_max: 20_000_000,
         }
@@ -96,6 +99,13 @@ impl Config {
     #[must_use]
     pub fn faulty_accepts(mut self) -> Self {
         self.faulty_accepts = true;
+        self
+    }
+
+    /// The same world, in which no listener can keep new handshakes out.
+    #[must_use]
+    pub fn unfiltered(mut self) -> Self {
+        self.filters = false;
         self
     }
 

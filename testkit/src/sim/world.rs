@@ -90,6 +90,11 @@ impl World {
         Self::with(|world| world.config.faulty_accepts) && Self::one_in(4)
     }
 
+    /// Whether a listener can keep new handshakes out.
+    pub(super) fn filters() -> bool {
+        Self::with(|world| world.config.filters)
+    }
+
     /// The capacity of one direction of a new connection.
     pub(super) fn capacity(&self) -> usize {
         let mut random = self.random.borrow_mut();

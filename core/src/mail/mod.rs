@@ -261,3 +261,6 @@ impl<S: Socket> Ports<Envelope<S>> for Ways<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
