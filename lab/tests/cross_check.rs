@@ -14,8 +14,7 @@ fn both_generators_load_the_same_server() {
         println!("SKIPPED: wrk is not installed, so the lab's rates were compared with nobody's");
         return;
     }
-    let output =
-        lab(&["cross-check", "--system", "epoll", "--restarts", "2", "--pairs", "1", "--json", "-"]);
+    let output = lab(&["cross-check", "--system", "epoll", "--restarts", "2", "--pairs", "1", "--json", "-"]);
     // Whether they agree depends on how busy the machine is; that both have seen a rate does not.
     assert!(output.status.code().is_some_and(|code| code < 2), "{}", errors(&output));
     let check = json(&output);
