@@ -1,6 +1,5 @@
 //! `cross-check` from outside. Debian's `wrk`; what needs it is skipped, with a notice, where it is not installed.
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
