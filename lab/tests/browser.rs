@@ -23,8 +23,8 @@ struct Picture {
 
 #[test]
 fn a_report_is_legible_in_light_and_dark_and_in_print_and_asks_for_nothing() {
-    if Command::new("chromium").arg("--version").output().is_err() {
-        println!("SKIPPED: chromium is not installed, so no browser has shown the report");
+    if let Err(reason) = is_there() {
+        println!("SKIPPED, no browser has shown the report: {reason}");
         return;
     }
     let folder = std::env::temp_dir().join(format!("corepool-browser-{}", std::process::id()));
@@ -59,12 +59,23 @@ fn a_report_is_legible_in_light_and_dark_and_in_print_and_asks_for_nothing() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Whether there is a browser that can show anything here.
+fn is_there() -> Result<(), String> {
+    let mut command = Command::new("chromium");
+    let output = command.args(WITHOUT_A_SCREEN).args(["--dump-dom", "about:blank"]).output();
+    let output = output.map_err(|error| format!("chromium: {error}"))?;
+    if output.status.success() { Ok(()) } else { Err(support::errors(&output)) }
+}
+
+const WITHOUT_A_SCREEN: [&str; 4] =
+    ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+
 /// Opens the page, with no name but this machine's, and no complaint of the page's.
 fn browse(folder: &Path, page: &Path, arguments: &[&str]) -> Output {
     let profile = format!("--user-data-dir={}", folder.join("profile").display());
     let output = Command::new("chromium")
-        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", &profile])
-        .args(["--enable-logging=stderr", "--v=0", "--host-resolver-rules=MAP * ~NOTFOUND"])
+        .args(WITHOUT_A_SCREEN)
+        .args([&profile, "--enable-logging=stderr", "--v=0", "--host-resolver-rules=MAP * ~NOTFOUND"])
         .args(arguments)
         .arg(format!("file://{}", page.display()))
         .output()
