@@ -11,13 +11,17 @@ use support::{errors, lab};
 fn a_plan_of_a_suite_leaves_its_results_in_every_form() {
     let out = std::env::temp_dir().join(format!("corepool-lab-suite-{}", std::process::id()));
     let folder = out.to_str().unwrap();
+    fs::create_dir_all(&out).unwrap();
+    fs::write(out.join("churn.md"), "of an earlier run").unwrap();
     let small = ["--pairs=2", "--restarts=2", "--slice=0.02", "--only=noise", "--out", folder];
     let output = lab(&[&["suite", "seed"], &small[..]].concat());
     assert!(output.status.success(), "{}", errors(&output));
     for name in ["noise.jsonl", "noise.md", "noise.html", "noise.csv", "README.md"] {
         assert!(fs::metadata(out.join(name)).unwrap().len() > 0, "{name}");
     }
-    assert!(fs::read_to_string(out.join("README.md")).unwrap().contains("](noise.md)"));
+    let index = fs::read_to_string(out.join("README.md")).unwrap();
+    assert!(index.contains("](noise.md)") && index.contains("](churn.md)"), "{index}");
+    assert!(!index.contains("](payload.md)"), "{index}");
     fs::remove_dir_all(&out).unwrap();
 }
 

@@ -90,7 +90,7 @@ fn measure(suite: &Suite, experiments: &[(&str, Experiment)], out: &Path) -> Res
             failed.push(format!("{name}: {error}"));
         }
     }
-    let index = index(suite, experiments);
+    let index = index(suite, out)?;
     fs::write(out.join("README.md"), index).map_err(Failure::run)?;
     let _ = writeln!(io::stderr(), "The results are in {}", out.display());
     if failed.is_empty() { Ok(()) } else { Err(Failure::run(failed.join("\n       "))) }
@@ -109,19 +109,20 @@ fn write(out: &Path, name: &str, results: &Results) -> Result<(), Failure> {
     Ok(())
 }
 
-fn index(suite: &Suite, experiments: &[(&str, Experiment)]) -> String {
+/// All that the folder has of the suite, from earlier runs too.
+fn index(suite: &Suite, out: &Path) -> Result<String, Failure> {
     let mut text = format!(
         "# Suite {}\n\n{}.\n\nMade by `cargo run --release -p corepool-lab -- suite {}`.\n\n",
         suite.name, suite.about, suite.name
     );
-    for (name, experiment) in experiments {
-        let title = &experiment.heading.title;
+    for plan in suite.plans.iter().filter(|plan| out.join(format!("{}.md", plan.name)).exists()) {
+        let (name, title) = (plan.name, plan.experiment(1).map_err(Failure::usage)?.heading.title);
         let _ = writeln!(
             text,
             "* {title}: [table]({name}.md), [plots]({name}.html), [CSV]({name}.csv), [all slices]({name}.jsonl)"
         );
     }
-    text
+    Ok(text)
 }
 
 /// The rows with the time that they take.
