@@ -11,12 +11,12 @@ use corepool_core::{Connection, Handler, LocalPool, Outbound, WorkerInfo};
 
 use super::pool::until;
 use super::pool_upstream::exchange;
-use super::server_pool::Relay;
+use super::server_pool::{Relay, exchange_with_many};
 use crate::bench::on;
 use crate::handlers::Echo;
 use crate::harness::SocketBackend;
-use crate::peer::{Life, Peer, start};
-use crate::served::{config, serve, serve_with};
+use crate::peer::{Life, start};
+use crate::served::{Served, config, serve, serve_with};
 
 type Connections<B> = LocalPool<Outbound<B>>;
 
@@ -58,13 +58,27 @@ fn lender<B: SocketBackend>(sharing: Sharing<Outbound<B>>, to: SocketAddr, tells
     })
 }
 
-pub(super) fn an_idle_connection_of_another_core_is_used_and_goes_home<B: SocketBackend>() {
+/// Runs `borrow` with a pool that shares with a lender's, whose only connection is idle. Then the lender looks whether
+/// it has it back. The server that both have connected to goes on.
+fn beside_a_lender<B: SocketBackend>(
+    borrow: impl AsyncFnOnce(&Sharing<Outbound<B>>, &Connections<B>, &WorkerInfo),
+) -> Served {
     let server = serve::<B, _>(&config(1), Echo);
     let (sharing, (here, there)) = (Sharing::new(), tells());
     let lender = lender::<B>(sharing.clone(), server.address(), there);
     on::<B, _>(async || {
         here.1.recv().await.unwrap();
-        let (pool, _worker) = one(&sharing, server.address());
+        let (pool, worker) = one(&sharing, server.address());
+        borrow(&sharing, &pool, &worker).await;
+        here.0.send(()).await.unwrap();
+        pool.close();
+    });
+    lender.join();
+    server
+}
+
+pub(super) fn an_idle_connection_of_another_core_is_used_and_goes_home<B: SocketBackend>() {
+    let server = beside_a_lender::<B>(async |_sharing, pool, _worker| {
         for round in 1..=20 {
             let own = pool.get().await.unwrap();
             let mut borrowed = pool.get().await.unwrap();
@@ -77,39 +91,24 @@ pub(super) fn an_idle_connection_of_another_core_is_used_and_goes_home<B: Socket
         }
         until::<B>(|| pool.stats().given == 20).await; // a pool that ends sends nothing any more
         assert_eq!((pool.stats().created, pool.stats().retired.total()), (1, 0));
-        here.0.send(()).await.unwrap();
-        pool.close();
     });
-    lender.join();
     assert_eq!(server.end().total(|counts| counts.completed), 2, "connections were made for it");
 }
 
 pub(super) fn a_borrower_that_leaves_gives_back_what_it_has<B: SocketBackend>() {
-    let server = serve::<B, _>(&config(1), Echo);
-    let (sharing, (here, there)) = (Sharing::new(), tells());
-    let lender = lender::<B>(sharing.clone(), server.address(), there);
-    on::<B, _>(async || {
-        here.1.recv().await.unwrap();
-        let (pool, worker) = one(&sharing, server.address());
+    let server = beside_a_lender::<B>(async |sharing, pool, worker| {
         let leases = [pool.get().await.unwrap(), pool.get().await.unwrap()];
         assert_eq!(pool.stats().borrowed, 1);
         worker.upkeep().close();
         drop(leases);
         assert_eq!(sharing.pools(), 1);
         pool.drained().await;
-        here.0.send(()).await.unwrap();
     });
-    lender.join();
     server.end();
 }
 
 pub(super) fn an_acquire_that_is_given_up_costs_the_lender_nothing<B: SocketBackend>() {
-    let server = serve::<B, _>(&config(1), Echo);
-    let (sharing, (here, there)) = (Sharing::new(), tells());
-    let lender = lender::<B>(sharing.clone(), server.address(), there);
-    on::<B, _>(async || {
-        here.1.recv().await.unwrap();
-        let (pool, _worker) = one(&sharing, server.address());
+    let server = beside_a_lender::<B>(async |_sharing, pool, _worker| {
         let own = pool.get().await.unwrap();
         for _ in 0..100 {
             let mut asked = Box::pin(pool.get());
@@ -122,10 +121,7 @@ pub(super) fn an_acquire_that_is_given_up_costs_the_lender_nothing<B: SocketBack
         drop(pool.get().await.unwrap());
         drop(own);
         until::<B>(|| pool.stats().borrowed == 0).await;
-        here.0.send(()).await.unwrap();
-        pool.close();
     });
-    lender.join();
     server.end();
 }
 
@@ -155,16 +151,7 @@ pub(super) fn all_together_never_have_more_than_the_sum<B: SocketBackend>() {
         let builder = LocalPool::builder().max_total(4).share(&sharing);
         Relay { pool: builder.build(worker, Upstream::new([address])).unwrap() }
     });
-    let clients: Vec<_> = (0..30)
-        .map(|_| {
-            server.connect().spawn(|mut peer: Peer| {
-                for length in 1..50 {
-                    peer.exchange(length);
-                }
-            })
-        })
-        .collect();
-    clients.into_iter().for_each(Life::join);
+    exchange_with_many(&server, 30);
     server.end();
     echo.end();
     assert!((1..=4).contains(&most.load(Ordering::SeqCst)), "{most:?}");

@@ -66,18 +66,16 @@ fn relays<B: SocketBackend>(
     (server, echo)
 }
 
+/// So many clients at a time, each with exchanges of every length up to 49 bytes.
+pub(super) fn exchange_with_many(server: &Served, clients: usize) {
+    let exchange = |mut peer: Peer| (1..50).for_each(|length| peer.exchange(length));
+    let clients: Vec<_> = (0..clients).map(|_| server.connect().spawn(exchange)).collect();
+    clients.into_iter().for_each(Life::join);
+}
+
 pub(super) fn many_clients_share_few_connections_and_none_gets_anothers_answer<B: SocketBackend>() {
     let (server, echo) = relays::<B>(2, |builder| builder.max_total(5));
-    let clients: Vec<_> = (0..40)
-        .map(|_| {
-            server.connect().spawn(|mut peer: Peer| {
-                for length in 1..50 {
-                    peer.exchange(length);
-                }
-            })
-        })
-        .collect();
-    clients.into_iter().for_each(Life::join);
+    exchange_with_many(&server, 40);
     server.end();
     let upstream = echo.end();
     assert!((1..=5).contains(&upstream.total(|counts| counts.completed)), "{upstream:?}");
