@@ -251,7 +251,7 @@ impl AbArguments {
         options.servers.admission = self.workers.admission;
         options.servers.scope = self.workers.scope.map(|scope| scope.to_string());
         options.servers.overflow = self.workers.overflow;
-        options.servers.policy = self.workers.placement.map(|policy| policy.to_string());
+        options.servers.policy = self.workers.placement;
         options.placement.mode = self.mode;
         options.placement.server_cores.clone_from(&self.server_cores);
         options.placement.client_cores.clone_from(&self.client_cores);

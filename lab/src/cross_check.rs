@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::comparison::ComparisonError;
 use crate::cores::{Cores, pin_current_thread};
 use crate::generator::{Busy, Clients};
 use crate::plan::{Plan, PlanError, PlanOptions};
-use crate::servers::Server;
+use crate::servers::{Server, ServerError};
 use crate::statistics::{Estimate, Resamples, estimate};
 use crate::workload::{Kind, WorkloadOptions};
 
@@ -102,9 +101,12 @@ pub enum CrossCheckError {
     /// What was asked for does not exist.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The server, or the lab's clients.
+    /// The server did not start, or ended.
     #[error(transparent)]
-    Comparison(#[from] ComparisonError),
+    Server(#[from] ServerError),
+    /// The lab's clients could not go on.
+    #[error("the load generator failed: {0}")]
+    Clients(#[from] io::Error),
     /// `wrk` is not there, or says nothing that can be understood.
     #[error("wrk: {0}")]
     Wrk(String),
@@ -126,7 +128,7 @@ pub fn cross_check(
 ) -> Result<CrossCheck, CrossCheckError> {
     let plan = plan(options)?;
     let cores = &plan.placement.client_cores;
-    let clients = Clients::start(1, cores, &plan.workload).map_err(ComparisonError::from)?;
+    let clients = Clients::start(1, cores, &plan.workload)?;
     let mut restarts = Vec::new();
     for _ in 0..options.restarts {
         restarts.push(restart(options, &plan, &clients, &mut tick)?);
@@ -147,8 +149,8 @@ fn restart(
     tick: &mut impl FnMut(),
 ) -> Result<Vec<[Seen; 2]>, CrossCheckError> {
     let name = &plan.systems[0].name;
-    let mut server = Server::start(&plan.executable, name, &plan.serve(0)).map_err(ComparisonError::from)?;
-    clients.connect(0, server.address()).map_err(ComparisonError::from)?;
+    let mut server = Server::start(&plan.executable, name, &plan.serve(0))?;
+    clients.connect(0, server.address())?;
     let mut pairs = Vec::new();
     for pair in 0..=options.pairs {
         let mut seen = [Seen::default(); 2];
@@ -161,7 +163,7 @@ fn restart(
         tick();
         pairs.push(seen);
     }
-    clients.disconnect().map_err(ComparisonError::from)?;
+    clients.disconnect()?;
     // The first pair has warmed up.
     pairs.remove(0);
     Ok(pairs)
@@ -196,9 +198,9 @@ fn plan(options: &CrossCheckOptions) -> Result<Plan, PlanError> {
 }
 
 fn by_lab(server: &mut Server, clients: &Clients, time: Duration) -> Result<Seen, CrossCheckError> {
-    let before = server.usage().map_err(ComparisonError::from)?;
-    let slice = clients.run(0, time).map_err(ComparisonError::from)?;
-    let spent = server.usage().map_err(ComparisonError::from)?.since(&before);
+    let before = server.usage()?;
+    let slice = clients.run(0, time)?;
+    let spent = server.usage()?.since(&before);
     if slice.faults.total() > 0 {
         return Err(CrossCheckError::Lost(slice.faults.to_string()));
     }
@@ -207,7 +209,7 @@ fn by_lab(server: &mut Server, clients: &Clients, time: Duration) -> Result<Seen
 }
 
 fn by_wrk(server: &mut Server, options: &CrossCheckOptions, cores: &Cores) -> Result<Seen, CrossCheckError> {
-    let before = server.usage().map_err(ComparisonError::from)?;
+    let before = server.usage()?;
     let mut wrk = Command::new("wrk");
     wrk.args(["--threads", "1", "--connections", &options.connections.to_string()])
         .args(["--duration", &format!("{}s", options.slice_seconds)])
@@ -217,7 +219,7 @@ fn by_wrk(server: &mut Server, options: &CrossCheckOptions, cores: &Cores) -> Re
     let output = run_on(cores.wrapping(0), &mut wrk)
         .map_err(|error| CrossCheckError::Wrk(format!("{error}; Debian's package wrk has it")))?;
     let elapsed = began.elapsed();
-    let spent = server.usage().map_err(ComparisonError::from)?.since(&before);
+    let spent = server.usage()?.since(&before);
     let said = String::from_utf8_lossy(&output.stdout);
     let rate = rate(&said)
         .ok_or_else(|| CrossCheckError::Wrk(format!("{said}{}", String::from_utf8_lossy(&output.stderr))))?;

@@ -180,8 +180,8 @@ pub enum ServerError {
 fn arguments(name: &str, options: &ServeOptions) -> Vec<String> {
     // What a server of ours is told besides its name comes last: it is meant for that one, and goes first.
     let (name, its_own) = match Subject::is_command(name) {
-        true => (name, Vec::new()),
-        false => split(name),
+        true => (name, ""),
+        false => Subject::split(name),
     };
     let mut arguments = vec!["serve".to_owned(), name.to_owned()];
     let mut option = |name: &str, value: Option<String>| {
@@ -197,14 +197,8 @@ fn arguments(name: &str, options: &ServeOptions) -> Vec<String> {
     option("scope", Some(options.scope.to_string()));
     option("overflow", options.overflow.map(|policy| policy.to_string()));
     option("placement", options.placement.map(|policy| policy.to_string()));
-    arguments.extend(its_own);
+    arguments.extend(its_own.split_whitespace().map(str::to_owned));
     arguments
-}
-
-/// The name of a server of ours, and the options after it.
-fn split(name: &str) -> (&str, Vec<String>) {
-    let mut words = name.split_whitespace();
-    (words.next().unwrap_or(name), words.map(str::to_owned).collect())
 }
 
 /// Its ready line; nothing if it ends or says anything else instead.

@@ -17,7 +17,6 @@ use crate::placement::{Placement, PlacementError, Topology, check_allowed};
 use crate::serve::ServeOptions;
 use crate::serve::admitted::Admitted;
 use crate::serve::registry::UnknownSystem;
-use crate::serve::served_by::ServedBy;
 use crate::serve::subject::Subject;
 use crate::statistics::Precision;
 use crate::workload::{Service, Workload, WorkloadError};
@@ -91,7 +90,7 @@ impl Plan {
             scope: servers.scope.as_deref().map(scope).transpose()?.unwrap_or_default(),
             service: workload.service(),
             overflow: servers.overflow,
-            placement: servers.policy.as_deref().map(policy).transpose()?,
+            placement: servers.policy,
             ..ServeOptions::default()
         };
         descriptors::provide(systems.len() * workload.sockets())?;
@@ -169,10 +168,6 @@ fn one_limit(limit: Option<u32>, admission: Option<Admitted>) -> Result<(), Plan
 
 fn scope(text: &str) -> Result<Scope, PlanError> {
     text.parse().map_err(|error| PlanError::Policy(format!("--scope: {error}")))
-}
-
-fn policy(text: &str) -> Result<ServedBy, PlanError> {
-    text.parse().map_err(|error| PlanError::Policy(format!("--placement: {error}")))
 }
 
 /// Options that make no plan.

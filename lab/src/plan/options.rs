@@ -9,6 +9,7 @@ use crate::cores::Cores;
 use crate::generator::Slo;
 use crate::placement::{Mode, Wanted};
 use crate::serve::admitted::Admitted;
+use crate::serve::served_by::ServedBy;
 use crate::serve::when_full::WhenFull;
 use crate::statistics::Precision;
 use crate::workload::WorkloadOptions;
@@ -51,7 +52,7 @@ pub struct ServerOptions {
     pub scope: Option<String>,
     /// Where the framework puts a new connection, such as `even`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy: Option<String>,
+    pub policy: Option<ServedBy>,
     /// What the framework does with a connection when every worker is full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overflow: Option<WhenFull>,

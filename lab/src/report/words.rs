@@ -63,7 +63,7 @@ fn parameters(plan: &PlanOptions) -> Vec<(&'static str, String)> {
         ("limit", servers.limit.map(|limit| limit.to_string())),
         ("admission", servers.admission.map(|admitted| admitted.to_string())),
         ("scope", servers.scope.clone()),
-        ("policy", servers.policy.clone()),
+        ("policy", servers.policy.map(|policy| policy.to_string())),
         ("overflow", servers.overflow.map(|policy| policy.to_string())),
     ];
     all.into_iter().filter_map(|(what, value)| Some((what, value?))).collect()

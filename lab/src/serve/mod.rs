@@ -6,7 +6,8 @@
 //! `workers` gives the hand-written ones their pinned threads and listeners;
 //! `session` is what all of them do with what they receive, and `wire` how
 //! the runtimes by hand do it; [`admitted`], [`served_by`] and [`when_full`] name what
-//! sets the framework's limit, who serves, and what happens beyond it. Starting such a process from the lab and ending it is [`crate::servers`].
+//! sets the framework's limit, who serves, and what happens beyond it. Starting such a
+//! process from the lab and ending it is [`crate::servers`].
 //!
 //! A process that serves says so in one line of JSON on its standard output,
 //! and ends as soon as its standard input does, so that it never outlives the

@@ -25,14 +25,15 @@ impl Subject {
     #[must_use]
     pub fn is_command(text: &str) -> bool {
         let is_line = text.contains(|letter: char| letter.is_whitespace() || matches!(letter, '/' | '{'));
-        is_line && !Self::is_with_options(text)
+        let (name, options) = Self::split(text);
+        let is_with_options = registry::find(name).is_ok() && options.trim_start().starts_with("--");
+        is_line && !is_with_options
     }
 
-    /// Whether that text is a server of the lab and options of it.
-    fn is_with_options(text: &str) -> bool {
-        let mut words = text.split_whitespace();
-        let is_ours = words.next().is_some_and(|name| registry::find(name).is_ok());
-        is_ours && words.next().is_some_and(|option| option.starts_with("--"))
+    /// The name of a server of the lab, and the options after it. Not for command lines.
+    pub(crate) fn split(text: &str) -> (&str, &str) {
+        let text = text.trim_start();
+        text.split_once(char::is_whitespace).unwrap_or((text, ""))
     }
 }
 
@@ -42,7 +43,7 @@ impl FromStr for Subject {
     fn from_str(text: &str) -> Result<Self, UnknownSystem> {
         let driver = match Self::is_command(text) {
             true => COMMAND_DRIVER,
-            false => registry::find(text.split_whitespace().next().unwrap_or(text))?.driver,
+            false => registry::find(Self::split(text).0)?.driver,
         };
         Ok(Self { name: text.to_owned(), driver })
     }
