@@ -50,7 +50,7 @@ impl Pilot {
             spin_rounds: (cpu_us * 1e3 * (ratio - 1.0) / round_ns).round().max(1.0) as u32,
             restarts: design.restarts,
             pairs: design.pairs,
-            predicted_power: design.power(&ratios, ratio, 2),
+            predicted_power: design.power(&ratios, ratio),
             start_seconds,
             ratios,
         })

@@ -45,15 +45,20 @@ impl Design {
     /// on which these were the ratios (as logarithms, grouped by restart) of a
     /// server to itself.
     #[must_use]
-    pub fn power(self, pilot: &[Vec<f64>], ratio: f64, seed: u64) -> f64 {
+    pub fn power(self, pilot: &[Vec<f64>], ratio: f64) -> f64 {
+        self.found(pilot, ratio, RUNS, 2)
+    }
+
+    /// The share of so many simulated runs that find it.
+    fn found(self, pilot: &[Vec<f64>], ratio: f64, runs: u64, seed: u64) -> f64 {
         let pilot = Pilot::new(pilot);
         let mut random = Rng::with_seed(seed);
-        let found = (0..RUNS).filter(|&run| {
+        let found = (0..runs).filter(|&run| {
             let restarts = pilot.run(self, ratio.ln(), &mut random);
             let estimate = estimate(&restarts, 1, Resamples::Quick, run);
             estimate.is_some_and(|estimate| Verdict::of(&estimate) == Verdict::Differs)
         });
-        found.count() as f64 / RUNS as f64
+        found.count() as f64 / runs as f64
     }
 
     /// How long it takes, in seconds.
@@ -71,7 +76,9 @@ impl Design {
             .flat_map(|&restarts| PAIRS.iter().map(move |&pairs| Self { restarts, pairs }))
             .collect();
         all.sort_by(|one, other| one.seconds(cost).total_cmp(&other.seconds(cost)));
-        all.into_iter().find(|design| design.power(pilot, ratio, 1) >= power)
+        // A glance is enough for most. Whoever was lucky in it has to show it again.
+        let at_a_glance = |design: &Self| design.found(pilot, ratio, GLANCE, 1) >= power;
+        all.into_iter().filter(at_a_glance).find(|design| design.power(pilot, ratio) >= power)
     }
 }
 
@@ -116,8 +123,9 @@ impl Pilot {
     }
 }
 
-/// So many simulated runs tell a power to about two percent.
-const RUNS: u64 = 200;
+/// So many simulated runs tell a power of 0.95 to about 0.007.
+const RUNS: u64 = 1_000;
+const GLANCE: u64 = 200;
 /// Fewer restarts than six say too little about how processes differ.
 const RESTARTS: [usize; 10] = [6, 8, 10, 12, 15, 18, 22, 28, 36, 48];
 /// Fewer pairs than four leave a disturbed one where it moves the median.
@@ -157,14 +165,14 @@ mod tests {
     fn without_a_difference_hardly_anything_is_found() {
         let machine = Machine { between_restarts: 0.01, between_pairs: 0.01, disturbed: 0.0 };
         let pilot = machine.restarts(24, 8, 0.0, &mut Rng::with_seed(2));
-        assert!(Design::new(8, 4).power(&pilot, 1.0, 1) <= 0.05);
+        assert!(Design::new(8, 4).power(&pilot, 1.0) <= 0.05);
     }
 
     #[test]
     fn no_design_is_enough_on_a_wild_machine_and_none_is_made_of_nothing() {
         let wild = Machine { between_restarts: 1.0, between_pairs: 1.0, disturbed: 0.0 };
         let pilot = wild.restarts(6, 4, 0.0, &mut Rng::with_seed(2));
-        assert!(Design::new(48, 4).power(&pilot, 1.03, 1) < 0.5);
-        assert_eq!(Design::new(6, 4).power(&[], 1.03, 1), 0.0);
+        assert!(Design::new(48, 4).power(&pilot, 1.03) < 0.5);
+        assert_eq!(Design::new(6, 4).power(&[], 1.03), 0.0);
     }
 }
