@@ -3,10 +3,12 @@
 //!
 //! A pilot runs a server against itself. From its pairs [`design`] chooses how
 //! much has to be run to find a slowdown of a few percent with a given
-//! probability. Then the server is run many times against itself, and many times
-//! against itself with a loop that spins in its handler; [`store`] keeps each of
-//! these trials, so that hours of them survive an interruption. [`summary`]
-//! counts.
+//! probability. A second one sees what a loop that spins in the handler adds to
+//! the CPU time of a request, and makes it as long as it has to be: a server that
+//! has to wait for its clients sleeps less for a part of it. Then the server is
+//! run many times against itself, and many times against itself with the loop;
+//! [`store`] keeps each of these trials, so that hours of them survive an
+//! interruption. [`summary`] counts.
 
 pub mod design;
 pub mod store;
@@ -20,7 +22,7 @@ use crate::comparison::{ComparisonError, Outcome, compare};
 use crate::figures::Figure;
 use crate::plan::{Plan, PlanError, PlanOptions, StatisticsOptions, within};
 use crate::serve::session::spin;
-use crate::statistics::{Resamples, Verdict};
+use crate::statistics::{Estimate, Resamples, Verdict};
 use crate::workload::Service;
 
 pub use design::Pilot;
@@ -132,17 +134,25 @@ impl CalibrationOptions {
     }
 }
 
-/// Runs the server against itself to see how noisy the machine is, and decides
-/// how much must be run.
+/// Runs the server against itself to see how noisy the machine is, and against
+/// itself with a loop to see what that makes of a request; decides how much must
+/// be run, and how long the loop is.
 ///
 /// # Errors
 /// When a server fails, or no run that anybody would wait for is enough.
-pub fn pilot(options: &CalibrationOptions, watch: impl FnMut(&Outcome)) -> Result<Pilot, CalibrationError> {
+pub fn pilot(
+    options: &CalibrationOptions,
+    mut watch: impl FnMut(&Outcome),
+) -> Result<Pilot, CalibrationError> {
     let plan = options.plan(options.pilot_restarts, design::PILOT_PAIRS, 0)?;
     let began = Instant::now();
-    let outcome = measure(&plan, watch)?;
-    Pilot::new(options, &outcome, began.elapsed(), round_ns())
-        .ok_or(CalibrationError::TooNoisy { percent: options.slowdown_percent, power: options.power })
+    let outcome = measure(&plan, &mut watch)?;
+    let mut pilot = Pilot::new(options, &outcome, began.elapsed(), round_ns())
+        .ok_or(CalibrationError::TooNoisy { percent: options.slowdown_percent, power: options.power })?;
+    let mut plan = options.plan(options.pilot_restarts, design::PILOT_PAIRS, SECOND_PILOT)?;
+    plan.instead.insert(1, pilot.service());
+    pilot.plant(options, estimate(&measure(&plan, watch)?)?.ratio);
+    Ok(pilot)
 }
 
 /// Runs one trial.
@@ -164,12 +174,9 @@ pub fn run(
     let offset = if kind == Kind::Same { 1 } else { 1_000_001 };
     let mut plan = options.plan(design.restarts, design.pairs, number as u64 + offset)?;
     if kind == Kind::Slower {
-        plan.instead.insert(1, Service::Spin { rounds: pilot.spin_rounds });
+        plan.instead.insert(1, pilot.service());
     }
-    let outcome = measure(&plan, watch)?;
-    let estimate = outcome
-        .estimate(1, Figure::PRIMARY, Resamples::Thorough)
-        .ok_or_else(|| CalibrationError::Lost("no pair was measured".to_owned()))?;
+    let estimate = estimate(&measure(&plan, watch)?)?;
     Ok(Trial {
         kind,
         number,
@@ -215,6 +222,11 @@ fn measure(plan: &Plan, watch: impl FnMut(&Outcome)) -> Result<Outcome, Calibrat
     }
 }
 
+fn estimate(outcome: &Outcome) -> Result<Estimate, CalibrationError> {
+    let estimate = outcome.estimate(1, Figure::PRIMARY, Resamples::Thorough);
+    estimate.ok_or_else(|| CalibrationError::Lost("no pair was measured".to_owned()))
+}
+
 /// How long one round of the loop takes here, in nanoseconds: the fastest of a
 /// few tries.
 fn round_ns() -> f64 {
@@ -228,4 +240,6 @@ fn round_ns() -> f64 {
 }
 
 const NO_SPIN: Service = Service::Spin { rounds: 0 };
+/// Seeds of the plans: no trial has it.
+const SECOND_PILOT: u64 = 2_000_001;
 const SPIN_TRIED: u32 = 5_000_000;

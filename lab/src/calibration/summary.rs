@@ -76,33 +76,42 @@ impl Summary {
     /// The summary in words.
     #[must_use]
     pub fn words(&self) -> String {
-        let (options, pilot, same, slower) = (&self.options, &self.pilot, &self.same, &self.slower);
-        format!(
-            "{} against itself, {} runs of {:.1} s: {} claimed a difference in CPU per request (at most \
-             {FALSE_PERCENT_MAX} of 100 may)\n  \
-             median ratio {:.4}, 95 % interval +-{:.2} %\n\
-             {} against itself with {} rounds of a loop for each request ({} % of {:.2} us), {} runs of {:.1} s:\n  \
-             {} found it (at least {FOUND_PERCENT_MIN} of 100 must)\n  \
-             median ratio {:.4}, 95 % interval +-{:.2} %; {} restarts of {} pairs, predicted power {:.3}",
-            options.system,
-            same.runs,
-            same.median_seconds,
-            same.claims,
-            same.median_ratio,
-            same.median_half_width_percent,
-            options.system,
-            pilot.spin_rounds,
-            options.slowdown_percent,
-            pilot.cpu_us_per_request,
-            slower.runs,
-            slower.median_seconds,
-            slower.claims,
-            slower.median_ratio,
-            slower.median_half_width_percent,
-            pilot.restarts,
-            pilot.pairs,
-            pilot.predicted_power,
-        )
+        let (options, pilot) = (&self.options, &self.pilot);
+        let both = [
+            (&self.same, format!("{} against itself", options.system)),
+            (
+                &self.slower,
+                format!(
+                    "{} against itself with {} rounds of a loop for each request, made for {} % of {:.2} us (what \
+                     takes so long alone made {:.1} %), {} restarts of {} pairs, predicted power {:.3}",
+                    options.system,
+                    pilot.spin_rounds,
+                    options.slowdown_percent,
+                    pilot.cpu_us_per_request,
+                    (pilot.alone - 1.0) * 100.0,
+                    pilot.restarts,
+                    pilot.pairs,
+                    pilot.predicted_power,
+                ),
+            ),
+        ];
+        let bounds = [
+            format!("at most {FALSE_PERCENT_MAX} of 100 may"),
+            format!("at least {FOUND_PERCENT_MIN} of 100 must"),
+        ];
+        let tried = both.iter().zip(bounds).filter(|((count, _), _)| count.runs > 0);
+        let paragraphs = tried.map(|((count, what), bound)| {
+            format!(
+                "{what}:\n  {} of {} runs of {:.1} s claim a difference in CPU per request ({bound})\n  \
+                 median ratio {:.4}, 95 % interval +-{:.2} %",
+                count.claims,
+                count.runs,
+                count.median_seconds,
+                count.median_ratio,
+                count.median_half_width_percent,
+            )
+        });
+        paragraphs.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -149,6 +158,7 @@ mod tests {
             ratios: Vec::new(),
             cpu_us_per_request: 5.0,
             spin_rounds: 300,
+            alone: 1.02,
             restarts: 10,
             pairs: 8,
             predicted_power: 0.96,
@@ -163,7 +173,7 @@ mod tests {
         assert!(summary(1, 18).is_honest() && summary(1, 18).is_sharp());
         assert!(!summary(2, 18).is_honest());
         assert!(!summary(1, 17).is_sharp());
-        assert!(summary(1, 17).words().contains("17 found it"));
+        assert!(summary(1, 17).words().contains("17 of 20 runs"));
     }
 
     #[test]

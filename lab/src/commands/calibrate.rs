@@ -39,6 +39,9 @@ pub(crate) struct CalibrateArguments {
     /// Where the runs are kept as they end; those that are there are not run again
     #[arg(long, value_name = "FILE", default_value = "calibration.jsonl")]
     results: PathBuf,
+    /// Run only those without a difference (same), or only those with one (slower)
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    only: Option<Kind>,
     #[command(flatten)]
     output: JsonOutput,
 }
@@ -65,7 +68,8 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<(), Failure> {
     let shown = arguments.results.display();
     let mut store = Store::open(&arguments.results, &options)
         .map_err(|error| Failure::usage(format!("--results {shown}: {error}")))?;
-    let progress = Progress::of_trials(2 * options.runs as u64);
+    let kinds = arguments.only.map_or_else(|| vec![Kind::Same, Kind::Slower], |kind| vec![kind]);
+    let progress = Progress::of_trials((kinds.len() * options.runs) as u64);
     let pilot = match store.pilot.clone() {
         Some(pilot) => pilot,
         None => {
@@ -77,7 +81,7 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<(), Failure> {
     };
     // Both kinds in turn, so that a machine that changes favours neither.
     for number in 0..options.runs {
-        for kind in [Kind::Same, Kind::Slower] {
+        for &kind in &kinds {
             progress.says(&Summary::new(&options, &pilot, &store.trials, Machine::look()).short());
             if !store.has(kind, number) {
                 let trial = calibration::run(&options, &pilot, kind, number, |_| progress.tick());
@@ -93,5 +97,13 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> Result<(), Failure> {
         (true, true) => Ok(()),
         (false, _) => Err(Failure::run("too many runs claim a difference where there is none")),
         (_, false) => Err(Failure::run("too few runs find the difference that is there")),
+    }
+}
+
+fn kind(name: &str) -> Result<Kind, &'static str> {
+    match name {
+        "same" => Ok(Kind::Same),
+        "slower" => Ok(Kind::Slower),
+        _ => Err("same or slower"),
     }
 }
