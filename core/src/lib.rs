@@ -51,6 +51,7 @@ pub mod outbound;
 pub mod overflow;
 pub mod placement;
 pub mod pool;
+mod registry;
 mod request;
 mod runtime;
 mod serve;
