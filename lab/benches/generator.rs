@@ -13,10 +13,10 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use corepool_lab::cores::pin_current_thread;
+use corepool_lab::comparison::pair;
+use corepool_lab::cores::on_core;
 use corepool_lab::generator::Clients;
 use corepool_lab::plan::{Plan, PlanOptions};
 use corepool_lab::servers::Server;
@@ -97,20 +97,18 @@ fn restart(plan: &Plan, clients: &Clients, size: Size) -> Result<Vec<[Cost; 2]>,
     let bare = Bare::connect(server.address(), plan.workload.connections, plan.workload.bytes)?;
     let core = plan.placement.client_cores.wrapping(0);
     let mut pairs = Vec::new();
-    for pair in 0..=size.pairs {
-        let mut costs = [Cost { clients: 0.0, server: 0.0 }; 2];
-        for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
+    for number in 0..=size.pairs {
+        pairs.push(pair(number, |side| -> Result<_, Box<dyn Error>> {
             let before = server.usage()?;
             let (requests, cpu) = match side {
                 0 => {
                     let slice = clients.run(0, size.slice)?;
                     (slice.requests, slice.cpu)
                 }
-                _ => bare.run_on(core, size.slice)?,
+                _ => on_core(core, || bare.run(size.slice))?,
             };
-            costs[side] = Cost::new(requests, cpu, server.usage()?.since(&before).cpu);
-        }
-        pairs.push(costs);
+            Ok(Cost::new(requests, cpu, server.usage()?.since(&before).cpu))
+        })?);
     }
     clients.disconnect()?;
     pairs.remove(0); // it has warmed up
@@ -136,16 +134,6 @@ impl Bare {
             sockets.push(socket);
         }
         Ok(Self { poll, sockets, bytes })
-    }
-
-    fn run_on(&self, core: Option<usize>, time: Duration) -> io::Result<(u64, Duration)> {
-        thread::scope(|scope| {
-            let running = scope.spawn(|| {
-                core.map_or(Ok(()), pin_current_thread)?;
-                self.run(time)
-            });
-            running.join().unwrap_or_else(|_panicked| Err(io::Error::other("the bare loop has panicked")))
-        })
     }
 
     /// Requests, and CPU time of this thread.

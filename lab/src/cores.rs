@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io;
 use std::str::FromStr;
+use std::thread;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
@@ -131,6 +132,20 @@ pub fn pin_current_thread(core: usize) -> io::Result<()> {
     mask.set(core);
     sched_setaffinity(None, &mask)
         .map_err(|error| io::Error::other(format!("cannot pin a thread to core {core}: {error}")))
+}
+
+/// Does this on a thread of its own, pinned to that core if there is one; processes that it starts are pinned with it.
+///
+/// # Errors
+/// When the thread cannot be pinned, its work fails, or it panics.
+pub fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            core.map_or(Ok(()), pin_current_thread)?;
+            work()
+        });
+        running.join().unwrap_or_else(|_panicked| Err(io::Error::other("a thread of the lab has panicked")))
+    })
 }
 
 /// Keeps the calling thread, and those that it starts, on these cores.

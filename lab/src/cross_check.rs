@@ -4,13 +4,13 @@
 //! what each of them costs the server.
 
 use std::io;
-use std::process::{Command, Output, Stdio};
-use std::thread;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::cores::{Cores, pin_current_thread};
+use crate::comparison::pair;
+use crate::cores::{Cores, on_core};
 use crate::generator::{Busy, Clients};
 use crate::plan::{Plan, PlanError, PlanOptions};
 use crate::servers::{Server, ServerError};
@@ -152,16 +152,12 @@ fn restart(
     let mut server = Server::start(&plan.executable, name, &plan.serve(0))?;
     clients.connect(0, server.address())?;
     let mut pairs = Vec::new();
-    for pair in 0..=options.pairs {
-        let mut seen = [Seen::default(); 2];
-        for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
-            seen[side] = match side {
-                0 => by_lab(&mut server, clients, plan.slice)?,
-                _ => by_wrk(&mut server, options, &plan.placement.client_cores)?,
-            };
-        }
+    for number in 0..=options.pairs {
+        pairs.push(pair(number, |side| match side {
+            0 => by_lab(&mut server, clients, plan.slice),
+            _ => by_wrk(&mut server, options, &plan.placement.client_cores),
+        })?);
         tick();
-        pairs.push(seen);
     }
     clients.disconnect()?;
     // The first pair has warmed up.
@@ -216,7 +212,7 @@ fn by_wrk(server: &mut Server, options: &CrossCheckOptions, cores: &Cores) -> Re
         .arg(format!("http://{}/", server.address()))
         .stdin(Stdio::null());
     let began = Instant::now();
-    let output = run_on(cores.wrapping(0), &mut wrk)
+    let output = on_core(cores.wrapping(0), || wrk.output())
         .map_err(|error| CrossCheckError::Wrk(format!("{error}; Debian's package wrk has it")))?;
     let elapsed = began.elapsed();
     let spent = server.usage()?.since(&before);
@@ -224,19 +220,6 @@ fn by_wrk(server: &mut Server, options: &CrossCheckOptions, cores: &Cores) -> Re
     let rate = rate(&said)
         .ok_or_else(|| CrossCheckError::Wrk(format!("{said}{}", String::from_utf8_lossy(&output.stderr))))?;
     Ok(Seen { rate, server_busy: spent.cpu.as_secs_f64() / elapsed.as_secs_f64() })
-}
-
-/// Runs a program to its end on this core: it inherits where the thread is that starts it.
-fn run_on(core: Option<usize>, program: &mut Command) -> io::Result<Output> {
-    thread::scope(|scope| {
-        let running = scope.spawn(|| {
-            core.map_or(Ok(()), pin_current_thread)?;
-            program.output()
-        });
-        running
-            .join()
-            .unwrap_or_else(|_panicked| Err(io::Error::other("the thread that ran it has panicked")))
-    })
 }
 
 /// The requests per second that `wrk` reports, if none went wrong.

@@ -47,14 +47,14 @@ impl Pilot {
         let slices = 2.0 * options.slice_seconds * (PILOT_PAIRS + 1) as f64;
         let start_seconds = (took.as_secs_f64() / options.pilot_restarts as f64 - slices).max(0.0);
         let cost = cost(options, start_seconds);
-        let design = Design::for_power(options.power, &ratios, ratio, cost)?;
+        let (design, predicted_power) = Design::for_power(options.power, &ratios, ratio, cost)?;
         Some(Self {
             cpu_us_per_request: cpu_us,
             spin_rounds: (cpu_us * 1e3 * (ratio - 1.0) / round_ns).round().max(1.0) as u32,
             alone: f64::NAN,
             restarts: design.restarts,
             pairs: design.pairs,
-            predicted_power: design.power(&ratios, ratio),
+            predicted_power,
             start_seconds,
             ratios,
         })

@@ -16,6 +16,7 @@
 
 mod capacities;
 mod outcome;
+mod pair;
 mod runner;
 
 use std::io;
@@ -25,6 +26,7 @@ use crate::plan::Plan;
 use crate::servers::ServerError;
 
 pub use outcome::{Measured, Outcome, Round};
+pub use pair::pair;
 use runner::Runner;
 
 /// What a comparison came to.

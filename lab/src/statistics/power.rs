@@ -68,9 +68,10 @@ impl Design {
     }
 
     /// The shortest run that finds a difference of this ratio with this
-    /// probability; none if the longest that is considered does not.
+    /// probability, and how likely it is to; none if the longest that is considered
+    /// does not.
     #[must_use]
-    pub fn for_power(power: f64, pilot: &[Vec<f64>], ratio: f64, cost: Cost) -> Option<Self> {
+    pub fn for_power(power: f64, pilot: &[Vec<f64>], ratio: f64, cost: Cost) -> Option<(Self, f64)> {
         let mut all: Vec<_> = RESTARTS
             .iter()
             .flat_map(|&restarts| PAIRS.iter().map(move |&pairs| Self { restarts, pairs }))
@@ -78,7 +79,8 @@ impl Design {
         all.sort_by(|one, other| one.seconds(cost).total_cmp(&other.seconds(cost)));
         // A glance is enough for most. Whoever was lucky in it has to show it again.
         let at_a_glance = |design: &Self| design.found(pilot, ratio, GLANCE, 1) >= power;
-        all.into_iter().filter(at_a_glance).find(|design| design.power(pilot, ratio) >= power)
+        let with_power = |design: Self| (design, design.power(pilot, ratio));
+        all.into_iter().filter(at_a_glance).map(with_power).find(|&(_, shown)| shown >= power)
     }
 }
 
@@ -155,7 +157,7 @@ mod tests {
             Machine { between_restarts: 0.003, between_pairs: 0.02, disturbed: 0.0 },
         ] {
             let pilot = machine.restarts(24, 8, 0.0, &mut Rng::with_seed(11));
-            let design = Design::for_power(0.95, &pilot, 1.03, COST).unwrap();
+            let (design, _) = Design::for_power(0.95, &pilot, 1.03, COST).unwrap();
             let found = found(design, &machine, 200);
             assert!(found >= 180, "{found} of 200 with {design:?}");
         }
