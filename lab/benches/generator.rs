@@ -1,4 +1,4 @@
-//! What the lab's clients cost beside the cheapest ones that there can be: a bare epoll loop in their place, which
+//! What the lab's clients cost beside the simplest ones that there can be: a bare epoll loop in their place, which
 //! sends back whatever it receives, looks at no byte of it and reads no clock for a request. Both load the same
 //! server from the same core, slice by slice.
 //!

@@ -1,15 +1,17 @@
 //! A bare `io_uring` that accepts, receives and sends: the floor that the
-//! runtimes of the lab are held against.
+//! runtimes of the lab are held against; and one that sends the requests of the lab's clients.
 //!
-//! Safe to use: the ring owns every socket, and every buffer that the kernel may
-//! write to, until the kernel has said that it is done with it. [`Ring`] is the loop's
-//! side; `socket` is the state of one connection; `provided` is the memory of
+//! Safe to use: the first owns every socket, and every buffer that the kernel may
+//! write to, until the kernel has said that it is done with it; [`Batch`], the second, returns when the
+//! kernel is done with all that it was lent. [`Ring`] is the loop's side; `socket` is the state of one connection; `provided` is the memory of
 //! multishot receives. What is done with the bytes is the caller's.
 
+mod batch;
 mod provided;
 mod ring;
 mod socket;
 
+pub use batch::Batch;
 pub use ring::{Event, Key, Ring};
 
 /// How connections receive.

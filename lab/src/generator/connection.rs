@@ -170,10 +170,23 @@ impl Connection {
 
     /// Sends what can be sent of the requests that have begun.
     pub(super) fn flush(&mut self, rules: &Rules) -> Result<(), Fault> {
-        let (State::Open, Some(socket), 1..) = (self.state, &self.socket, self.unsent) else {
-            return Ok(());
-        };
-        match send(socket, rules.pattern.at(self.place, self.unsent), SendFlags::NOSIGNAL) {
+        match self.to_send(rules).map(|(socket, bytes)| send(socket, bytes, SendFlags::NOSIGNAL)) {
+            Some(outcome) => self.sent(outcome, rules),
+            None => Ok(()),
+        }
+    }
+
+    /// What of those requests is to be sent now.
+    pub(super) fn to_send<'a>(&'a self, rules: &'a Rules) -> Option<(&'a OwnedFd, &'a [u8])> {
+        match (self.state, &self.socket, self.unsent) {
+            (State::Open, Some(socket), 1..) => Some((socket, rules.pattern.at(self.place, self.unsent))),
+            _ => None,
+        }
+    }
+
+    /// What came of sending that.
+    pub(super) fn sent(&mut self, outcome: Result<usize, Errno>, rules: &Rules) -> Result<(), Fault> {
+        match outcome {
             Ok(sent) => {
                 self.place = rules.pattern.after(self.place, sent);
                 self.unsent -= sent;

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use corepool_lab_ring::Batch;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -28,6 +29,8 @@ pub(super) struct Sockets {
     watchdog: OwnedFd,
     pub(super) dialer: Dialer,
     pub(super) rules: Rules,
+    /// Sends the requests of many connections at once; `None` where there is no `io_uring`.
+    pub(super) batch: Option<Batch>,
     buffer: Vec<u8>,
 }
 
@@ -44,6 +47,7 @@ impl Sockets {
             watchdog,
             dialer: Dialer::new(address, many),
             rules: rules(address, workload)?,
+            batch: Batch::new().ok(),
             buffer: vec![0; RECEIVE_BUFFER_BYTES],
         })
     }
