@@ -19,16 +19,18 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// With room for so many messages at once; with more it allocates.
+    ///
     /// # Errors
     /// When the kernel refuses the ring.
-    pub fn new() -> io::Result<Self> {
+    pub fn new(room: usize) -> io::Result<Self> {
         let ring = IoUring::builder().setup_clamp().build(ENTRIES)?;
-        Ok(Self { ring: Some(ring), operations: Vec::new(), completions: Vec::new() })
+        let (operations, completions) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        Ok(Self { ring: Some(ring), operations, completions })
     }
 
     /// Sends as much of each message as its socket has room for, in this order, and appends what came of each to
-    /// `outcomes`: how many bytes were taken, or the error, such as `WouldBlock`. Allocates nothing once it has sent
-    /// as many at once.
+    /// `outcomes`: how many bytes were taken, or the error, such as `WouldBlock`.
     ///
     /// # Errors
     /// When the ring fails, now or earlier; no outcome says then what has been sent.
@@ -123,7 +125,7 @@ mod tests {
 
     #[test]
     fn every_socket_gets_its_own_bytes_however_many_there_are() {
-        let mut batch = Batch::new().unwrap();
+        let mut batch = Batch::new(1).unwrap();
         let pairs: Vec<_> = (0..2 * ENTRIES + 3).map(|_| pair()).collect();
         let bytes: Vec<_> = (0..pairs.len()).map(|key| (key as u64).to_le_bytes()).collect();
         let sockets: Vec<_> = pairs.iter().zip(&bytes).map(|((ours, _), bytes)| (ours, &bytes[..])).collect();
@@ -139,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_full_socket_takes_a_part_then_nothing_and_keeps_no_other_waiting() {
-        let mut batch = Batch::new().unwrap();
+        let mut batch = Batch::new(1).unwrap();
         let ((full, _unread), (other, mut theirs), (closed, _)) = (pair(), pair(), pair());
         closed.shutdown(std::net::Shutdown::Write).unwrap();
         let much = vec![7; 64 << 20];

@@ -47,7 +47,7 @@ impl Sockets {
             watchdog,
             dialer: Dialer::new(address, many),
             rules: rules(address, workload)?,
-            batch: Batch::new().ok(),
+            batch: Batch::new(workload.connections).ok(),
             buffer: vec![0; RECEIVE_BUFFER_BYTES],
         })
     }
