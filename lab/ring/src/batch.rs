@@ -11,6 +11,9 @@ use crate::Key;
 
 /// A ring that does nothing but send, and nothing that would have to wait: when [`send`](Self::send) returns, the
 /// kernel is done with every byte.
+///
+/// After it is dropped, the kernel takes it down by a signal to its thread: a system call that waits, and has a
+/// timeout, can then fail once with `Interrupted`.
 pub struct Batch {
     /// `None` once it has failed: what it had not sent then goes with it.
     ring: Option<IoUring>,

@@ -92,9 +92,12 @@ pub(super) fn ask(address: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let head = loop {
         let mut chunk = [0; 4096];
-        match stream.read(&mut chunk)? {
-            0 => return Err(io::Error::other("the server closed the connection instead of answering")),
-            received => text.extend_from_slice(&chunk[..received]),
+        match stream.read(&mut chunk) {
+            Ok(0) => return Err(io::Error::other("the server closed the connection instead of answering")),
+            Ok(received) => text.extend_from_slice(&chunk[..received]),
+            // By a ring of this thread that was dropped shortly before.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
         }
         if let Some(head) = head(&text).map_err(io::Error::other)? {
             break head;
