@@ -1,9 +1,9 @@
-//! A bare `io_uring` that accepts, receives and sends: the floor that the
-//! runtimes of the lab are held against; and one that sends the requests of the lab's clients.
+//! Two bare `io_uring`s. [`Ring`] accepts, receives and sends: the floor that the runtimes of the lab are
+//! held against. [`Batch`] sends the requests of the lab's clients.
 //!
-//! Safe to use: the first owns every socket, and every buffer that the kernel may
-//! write to, until the kernel has said that it is done with it; [`Batch`], the second, returns when the
-//! kernel is done with all that it was lent. [`Ring`] is the loop's side; `socket` is the state of one connection; `provided` is the memory of
+//! Safe to use: `Ring` owns every socket, and every buffer that the kernel may write to, until the kernel
+//! has said that it is done with it; `Batch` returns when the kernel is done with all that it was lent.
+//! `Ring` is the loop's side; `socket` is the state of one connection; `provided` is the memory of
 //! multishot receives. What is done with the bytes is the caller's.
 
 mod batch;

@@ -170,10 +170,12 @@ impl Connection {
 
     /// Sends what can be sent of the requests that have begun.
     pub(super) fn flush(&mut self, rules: &Rules) -> Result<(), Fault> {
-        match self.to_send(rules).map(|(socket, bytes)| send(socket, bytes, SendFlags::NOSIGNAL)) {
-            Some(outcome) => self.sent(outcome, rules),
-            None => Ok(()),
-        }
+        self.send(rules).map_or(Ok(()), |outcome| self.sent(outcome, rules))
+    }
+
+    /// Sends it, for [`sent`](Self::sent) to be told what came of it.
+    pub(super) fn send(&self, rules: &Rules) -> Option<Result<usize, Errno>> {
+        self.to_send(rules).map(|(socket, bytes)| send(socket, bytes, SendFlags::NOSIGNAL))
     }
 
     /// What of those requests is to be sent now.

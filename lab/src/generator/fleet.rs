@@ -28,7 +28,6 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use rustix::event::epoll::Event;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::connection::Connection;
@@ -235,14 +234,17 @@ impl Fleet {
     /// Sends what has begun, of all connections with one system call if there is a ring.
     fn flush(&mut self, run: &mut Run) -> io::Result<()> {
         let Sockets { rules, batch, .. } = &mut self.sockets;
-        let ready = self.dirty.iter().filter_map(|&key| {
-            let (socket, bytes) = self.connections[key].to_send(rules)?;
-            Some((key, socket.as_fd(), bytes))
-        });
+        let dirty = self.dirty.iter().map(|&key| (key, &self.connections[key]));
         match batch {
-            Some(batch) if self.dirty.len() > 1 => batch.send(ready, &mut self.outcomes)?,
-            _ => self.outcomes.extend(ready.map(|(key, socket, bytes)| {
-                (key, send(socket, bytes, SendFlags::NOSIGNAL).map_err(io::Error::from))
+            Some(batch) if self.dirty.len() > 1 => {
+                let messages = dirty.filter_map(|(key, connection)| {
+                    let (socket, bytes) = connection.to_send(rules)?;
+                    Some((key, socket.as_fd(), bytes))
+                });
+                batch.send(messages, &mut self.outcomes)?;
+            }
+            _ => self.outcomes.extend(dirty.filter_map(|(key, connection)| {
+                Some((key, connection.send(rules)?.map_err(io::Error::from)))
             })),
         }
         while let Some(key) = self.dirty.pop() {
